@@ -1,5 +1,5 @@
-//! Who listens at the address that a data directory names. A credential goes
-//! there only if it is the process that holds the directory's lock.
+//! The owner of the address that a data directory names. A credential is sent
+//! there only if the owner is the process that holds the directory's lock.
 
 #[cfg(target_os = "linux")]
 use std::net::IpAddr;
@@ -12,12 +12,12 @@ pub enum AddressOwner {
     Holder,
     /// Another process, or none.
     Other,
-    /// The system does not say.
+    /// The system does not report it.
     Unknown,
 }
 
-/// Looks at the process whose number the lock has: whether it has the lock
-/// file open, and listens at `address`.
+/// Checks whether the process whose id is in the lock file has that file open
+/// and listens at `address`.
 #[cfg(target_os = "linux")]
 pub fn address_owner(directory: &Path, address: SocketAddr) -> AddressOwner {
     use std::os::unix::fs::MetadataExt;
@@ -65,7 +65,7 @@ pub fn address_owner(_: &Path, _: SocketAddr) -> AddressOwner {
     AddressOwner::Unknown
 }
 
-/// The inodes of the sockets that take connections to this address.
+/// The inodes of the sockets that listen at this address.
 #[cfg(target_os = "linux")]
 fn listening(address: SocketAddr) -> Vec<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
@@ -85,7 +85,7 @@ fn listener(row: &str, address: SocketAddr) -> Option<String> {
     (same && fields.get(3) == Some(&LISTEN)).then(|| fields.get(9).map(ToString::to_string))?
 }
 
-/// Words of 32 bits in the machine's order, in hexadecimal.
+/// Parses 32-bit words in the machine's byte order, in hexadecimal.
 #[cfg(target_os = "linux")]
 fn kernel_ip(text: &str) -> Option<IpAddr> {
     let mut bytes = Vec::new();
@@ -130,8 +130,8 @@ mod tests {
             AddressOwner::Other,
             "nobody listens"
         );
-        // A lock that names a process which does not have it. Not the next
-        // number after ours: that may be one of our own threads.
+        // A lock file that names a process which does not hold it. Not the id
+        // after ours: it may belong to one of our own threads.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::fs::write(path.join("lock"), "1\n").unwrap();

@@ -1,5 +1,5 @@
-//! What files and a database do differently. The operations of [`Store`] stand
-//! once, in `operations`; the rules of records once, in `rules`.
+//! The differences between files and a database. The operations of [`Store`]
+//! are in `operations`, once for both; the rules of records are in `rules`.
 //!
 //! [`Store`]: super::Store
 
@@ -17,8 +17,8 @@ use super::{
 };
 use config::ServerName;
 
-/// The records that an operation looks at. Files have all of them in memory; a
-/// database loads these into a [`StoreState`], and locks them if they are to change.
+/// The records that an operation reads. Files have all in memory; a database
+/// loads these into a [`StoreState`], and locks them if they are to change.
 #[derive(Clone, Default)]
 pub(super) struct RecordSelection {
     /// The owner of the entry or the tool; `None` for any.
@@ -26,21 +26,21 @@ pub(super) struct RecordSelection {
     pub all_servers: bool,
     pub servers: Vec<ServerName>,
     pub entry: Option<EntryId>,
-    /// Also the bindings of that entry, and their tools.
+    /// Also loads the bindings of that entry, and their tools.
     pub bindings: bool,
     pub tools: Vec<ToolId>,
-    /// A tool that changes, with its new name: the entries that it is bound to,
-    /// and of their bindings those of the tool and of that name.
+    /// A tool that changes, with its new name: loads the entries that it is
+    /// bound to, and of their bindings those of the tool and of that name.
     pub bound_tool: Option<(ToolId, Option<String>)>,
     pub instance: Option<InstanceName>,
     /// The entry that has this key.
     pub key: Option<KeyDigest>,
-    /// What an earlier create with this `Idempotency-Key` made.
+    /// The record that an earlier create with this `Idempotency-Key` made.
     pub request: Option<Idempotency>,
     pub create: Option<(RecordKind, Option<Idempotency>)>,
 }
 
-/// What is to be created: it needs an id.
+/// The kind of a record to create, which needs an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordKind {
     Tool,
@@ -90,7 +90,7 @@ pub(super) type StoreResult<T> = Result<T, StoreError>;
 pub(super) trait Backend: Send + Sync {
     fn grants(&self) -> &GrantDirectory;
 
-    /// Reads from a state that has at least what is needed.
+    /// Reads from a state that has at least the selected records.
     fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -98,9 +98,9 @@ pub(super) trait Backend: Send + Sync {
         read: impl Fn(&StoreState) -> T + Send + Sync + 'static,
     ) -> impl Future<Output = StoreResult<T>> + Send;
 
-    /// Runs a rule and saves its steps, all or none. With a user, the records of
-    /// that user must stay within the limits. When it returns, no call passes
-    /// any more on the strength of what it took away. The rule may run again.
+    /// Runs a rule and saves its steps, all or none. With a user, the records
+    /// of that user must stay within the limits. Once this returns, no call
+    /// uses access that the change removed. The rule may run again.
     fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -150,7 +150,7 @@ pub(super) trait Backend: Send + Sync {
 
     fn trouble(&self) -> Option<String>;
 
-    /// With the moment of its last use, which memory knows first.
+    /// Adds the time of the last use, which memory has first.
     fn with_last_use(&self, mut entry: Entry) -> Entry {
         entry.key.last_used_at = self.last_use(entry.id).max(entry.key.last_used_at);
         entry

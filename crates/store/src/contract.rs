@@ -1,4 +1,4 @@
-//! What every store does, and does alike.
+//! The `Store` trait: the operations that every store implements alike.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::{
 };
 use config::ServerName;
 
-/// What a key opens, as far as memory knows.
+/// The grant of a key, as far as memory knows.
 #[derive(Clone, Debug)]
 pub enum GrantLookup {
     Yes(Arc<Grant>),
     No,
-    /// Memory may be behind: [`Store::ask`].
+    /// Memory may be out of date: call [`Store::ask`].
     Ask,
 }
 
@@ -28,15 +28,15 @@ pub enum GrantLookup {
 pub enum StoreChange {
     /// The entry, its bindings or a tool of it.
     Entry(EntryId),
-    /// A tool record or an old record: nothing that is being served.
+    /// A tool record or an old record: neither is being served.
     Records,
-    /// Server records, by another process.
+    /// Another process changed server records.
     Servers,
     /// Anything may have changed.
     Everything,
 }
 
-/// One definition that changes; `None` is none.
+/// A change of one definition; `None` means that there is no definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionChange {
     pub name: String,
@@ -44,14 +44,14 @@ pub struct DefinitionChange {
     pub new: Option<String>,
 }
 
-/// A write that was answered is durable; a read sees every answered write.
-/// Something missing is no error: `None`, or `false`.
+/// A write that returned is durable; a read sees every write that returned. A
+/// missing record is not an error: the result is `None`, or `false`.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// All server records, oldest first.
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
 
-    /// Makes each record, or replaces the one with its id; all or none. Names
+    /// Creates each record, or replaces the one with its id; all or none. Names
     /// are unique.
     async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError>;
 
@@ -59,14 +59,14 @@ pub trait Store: Send + Sync {
         self.put_servers(std::slice::from_ref(record)).await
     }
 
-    /// Whether there was one.
+    /// Returns whether the record existed.
     async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
 
-    /// A server got another name, or is no more: its record, the tool records
-    /// that stand for its tools and what entries expose of it follow, all or
-    /// none. A record that the new name had before goes. Of a server that is
-    /// no more the tool records stay, bound to no entry. Done twice,
-    /// it changes nothing more.
+    /// Renames a server (or removes it): its record, the tool records for its
+    /// tools and the parts of it that entries expose change with it, all or
+    /// none. A record that already has the new name is deleted. The tool
+    /// records of a removed server stay, bound to no entry. A second call
+    /// changes nothing more.
     async fn server_moved(
         &self,
         from: &ServerName,
@@ -74,18 +74,18 @@ pub trait Store: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// The servers defined in the store itself, each as the JSON of its
-    /// definition, by name; `None` where definitions stand in files alone.
+    /// definition, by name; `None` where only files hold definitions.
     async fn definitions(&self) -> Result<Option<BTreeMap<String, String>>, StoreError> {
         Ok(None)
     }
 
-    /// Changes definitions, all or none. False, and nothing is changed, if
-    /// one is not what was found any more.
+    /// Changes definitions, all or none. Returns false and changes nothing if
+    /// one of them no longer equals `found`.
     async fn define(&self, changes: &[DefinitionChange]) -> Result<bool, StoreError> {
         Ok(changes.is_empty())
     }
 
-    /// Whether a create with this key is remembered: it makes nothing new.
+    /// Whether a create with this key is remembered, so a repeat creates nothing.
     async fn is_repeated(&self, once: Idempotency) -> Result<bool, StoreError>;
 
     async fn create_tool(
@@ -99,18 +99,18 @@ pub trait Store: Send + Sync {
         scope: &OwnerScope,
         page: Page,
     ) -> Result<Listing<ToolRecord>, StoreError>;
-    /// A name that another tool of one of its entries has is refused.
+    /// Fails if another tool of one of its entries has the new name.
     async fn update_tool(
         &self,
         scope: &OwnerScope,
         id: ToolId,
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError>;
-    /// Its bindings go with it.
+    /// Also deletes its bindings.
     async fn delete_tool(&self, scope: &OwnerScope, id: ToolId) -> Result<bool, StoreError>;
 
-    /// The entry and its bindings, or neither. Bound tools must be of the
-    /// entry's owner, and no two of one name.
+    /// Creates the entry and its bindings, or neither. Bound tools must belong
+    /// to the entry's owner, and no two may have the same name.
     async fn create_entry(
         &self,
         new: NewEntry,
@@ -124,7 +124,7 @@ pub trait Store: Send + Sync {
         id: EntryId,
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError>;
-    /// From the answer on, the old key opens nothing.
+    /// Once this returns, the old key opens nothing.
     async fn replace_key(
         &self,
         scope: &OwnerScope,
@@ -133,21 +133,21 @@ pub trait Store: Send + Sync {
     ) -> Result<Option<Entry>, StoreError>;
     async fn delete_entry(&self, scope: &OwnerScope, id: EntryId) -> Result<bool, StoreError>;
 
-    /// In the order they were made; `None` without such an entry.
+    /// In the order of creation; `None` if there is no such entry.
     async fn bindings(
         &self,
         scope: &OwnerScope,
         entry: EntryId,
     ) -> Result<Option<Vec<BoundTool>>, StoreError>;
-    /// Makes each binding, or sets its status; all or none. Answers with
-    /// those that were named.
+    /// Creates each binding, or sets its status; all or none. Returns the named
+    /// bindings.
     async fn bind(
         &self,
         scope: &OwnerScope,
         entry: EntryId,
         bindings: &[NewBinding],
     ) -> Result<Option<Vec<BoundTool>>, StoreError>;
-    /// Sets the status of one that is there.
+    /// Sets the status of an existing binding.
     async fn update_binding(
         &self,
         scope: &OwnerScope,
@@ -188,27 +188,27 @@ pub trait Store: Send + Sync {
         named: &InstanceName,
     ) -> Result<bool, StoreError>;
     /// Turns every old record into an entry with the same key and with the
-    /// tools that [`Instance::registered`] says; all or none.
+    /// tools that [`Instance::registered`] lists; all or none.
     async fn migrate_instances(&self) -> Result<Vec<MigratedInstance>, StoreError>;
     /// Makes an entry of each record of another application, in the same way
-    /// and with the same key. What became of each, in order.
+    /// and with the same key. Returns the outcome of each, in order.
     async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adoption>, StoreError>;
 
-    /// What a key opens, from memory.
+    /// The grant of a key, from memory.
     fn grant(&self, key: &KeyDigest) -> GrantLookup;
-    /// The same, from where the truth is.
+    /// The grant of a key, from the files or the database.
     async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError>;
-    /// The grant of an entry that is open, from memory.
+    /// The grant of an enabled entry, from memory.
     fn grant_of(&self, entry: EntryId) -> Option<Arc<Grant>>;
-    /// The grants of all open entries of a name, from memory, by number.
+    /// The grants of all enabled entries of a name, from memory, by number.
     fn grants_named(&self, name: &str) -> Vec<Arc<Grant>>;
 
-    /// What changes from now on. A receiver that falls behind must take it as
+    /// Changes from now on. A receiver that falls behind must treat the gap as
     /// [`StoreChange::Everything`].
     fn changes(&self) -> broadcast::Receiver<StoreChange>;
 
-    /// What a person should know about it, for `/healthz`; empty if all is
-    /// well.
+    /// A problem of the store that a person should know, for `/healthz`; `None`
+    /// if there is none.
     fn trouble(&self) -> Option<String> {
         None
     }

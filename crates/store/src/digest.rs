@@ -1,4 +1,4 @@
-//! Keys of entries: given out once, remembered as a digest.
+//! Keys of entries: shown once, stored as a digest.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use subtle::ConstantTimeEq;
 use super::{NewKey, StoreError, StoreErrorKind, Timestamp};
 use config::Secret;
 
-/// How every key begins that we give out.
+/// The prefix of every key that Portway generates.
 pub const KEY_PREFIX: &str = "pwk_";
-/// The last characters of a key, by which its owner knows it again.
+/// The last characters of a key, by which its owner recognizes it.
 const HINT: usize = 4;
-/// Of a shorter key, which another application made, they would be too much.
+/// A shorter key (of another application) gets no hint: it would reveal too much.
 const SHORTEST_HINTED: usize = 16;
 
-/// A key as a client shows it. Has no `Display`.
+/// A key as a client sends it. Has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Secret);
 
@@ -40,12 +40,12 @@ impl ApiKey {
         )))
     }
 
-    /// What a client sent; any text.
+    /// A key that a client sent; any text.
     pub fn given(text: &str) -> ApiKey {
         ApiKey(Secret::new(text))
     }
 
-    /// For the one answer that shows it, and for the service behind a proxy.
+    /// For the one response that shows it, and for the service behind a proxy.
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
@@ -54,7 +54,7 @@ impl ApiKey {
         KeyDigest::of(self.expose())
     }
 
-    /// As the store keeps it.
+    /// The key in the form that the store keeps.
     pub fn record(&self, expires_at: Option<Timestamp>) -> NewKey {
         let text = self.expose();
         let length = text.chars().count();
@@ -95,7 +95,7 @@ impl KeyDigest {
     }
 }
 
-/// A digest is of no use in a log.
+/// Hides the digest: it is of no use in a log.
 impl fmt::Debug for KeyDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyDigest(…)")

@@ -1,5 +1,5 @@
-//! A look at what is kept that changes nothing: for one who wants to know
-//! before, or while, a Portway uses it.
+//! A read-only check of the stored records, before or while a Portway uses
+//! them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use config::{DatabaseSchema, Secret};
 
 /// The records in a data directory.
 pub struct FilesReport {
-    /// What cannot be used, a sentence each.
+    /// Files that cannot be used, a sentence each.
     pub faults: Vec<String>,
-    /// What was put aside by an earlier start.
+    /// Files that an earlier start put aside.
     pub aside: Vec<PathBuf>,
-    /// A file of another application where the records would be, and where
-    /// they are instead.
+    /// A file of another application at the place of the records, and the file
+    /// that holds the records instead.
     pub foreign: Option<(PathBuf, PathBuf)>,
 }
 
@@ -28,9 +28,9 @@ pub struct FilesReport {
 pub struct DatabaseReport {
     /// Its clock, in milliseconds since 1970.
     pub millis: i64,
-    /// What is wrong with the tables.
+    /// The problem with the tables.
     pub tables: Option<String>,
-    /// Migrations that were not applied, where that can be seen.
+    /// Migrations that are not applied, where that can be seen.
     pub missing: Option<Vec<String>>,
 }
 
@@ -72,7 +72,7 @@ pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
     }
 }
 
-/// What a migration looks at.
+/// The records that a migration reads.
 #[derive(Default)]
 pub struct StoredRecords {
     pub instances: Vec<Instance>,
@@ -81,7 +81,7 @@ pub struct StoredRecords {
 }
 
 impl StoredRecords {
-    /// Puts the keys of the old records beside those of the entries.
+    /// Adds the keys of the old records to those of the entries.
     pub(super) fn add_instances(&mut self) {
         for old in &self.instances {
             let holder = KeyHolder::Instance(old.id);
@@ -90,8 +90,8 @@ impl StoredRecords {
     }
 }
 
-/// Reads what is kept and changes nothing, not even what a start would
-/// repair or bring up to date. Empty where nothing was ever kept.
+/// Reads the records and changes nothing, not even what a start would repair or
+/// bring up to date. Empty if there never were any records.
 pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreError> {
     match (settings.storage, &settings.supabase_db_url) {
         (StorageType::Supabase, Some(url)) => {
@@ -107,7 +107,7 @@ pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreE
     }
 }
 
-/// How many keys the records in the files of a directory have, if they can be
+/// The number of keys of the records in a directory's files, if they can be
 /// read.
 pub(super) fn keys_in(directory: &Path) -> Option<usize> {
     in_files(directory).ok().map(|contents| contents.keys.len())
@@ -144,7 +144,7 @@ fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
     Ok(contents)
 }
 
-/// Connects as a start would, sends a notice to itself, and looks.
+/// Connects as a start does, tests notifications, and reads the tables.
 pub async fn examine_database(
     url: &Secret,
     schema: &DatabaseSchema,
@@ -163,7 +163,7 @@ mod tests {
         assert!(none.faults.is_empty() && none.aside.is_empty());
         let path = dir.path().join("mcp_instances.json");
         std::fs::write(&path, "{\"version\":1").unwrap();
-        // Tells that it is ours.
+        // The journal marks the directory as ours.
         std::fs::write(dir.path().join("mcp_instances.journal"), "").unwrap();
         std::fs::write(dir.path().join("mcp_instances.json.corrupt-1"), "x").unwrap();
         let found = examine_files(dir.path(), false);

@@ -1,5 +1,5 @@
-//! Whole files, read and replaced so that a reader, a crash and a lost power
-//! supply each find the old content or the new, and nothing in between.
+//! Reads and replaces whole files, so that a reader, a crash and a power loss
+//! each leave the old content or the new, and nothing in between.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,22 +9,22 @@ use std::time::Duration;
 use super::lock::private;
 use super::own;
 
-/// More than any file of ours, or of a person, should ever be.
+/// Larger than any file of ours, or of a person, should be.
 pub(crate) const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
 const OWN_SIZE_LIMIT: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The content, or `None` where there is no file. No link is followed.
+/// The content, or `None` where there is no file. Follows no link.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_with(own::open(path, OpenOptions::new().read(true)), SIZE_LIMIT)
 }
 
-/// The same for a secret, which has no second name.
+/// Like [`read`], for a secret, which must have only one name.
 pub(super) fn read_alone(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = own::open_alone(path, OpenOptions::new().read(true));
     read_with(opened, SIZE_LIMIT)
 }
 
-/// The same for what this program alone writes, which may be a great deal.
+/// Like [`read`], for files that only this program writes, which may be large.
 pub(super) fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = own::open(path, OpenOptions::new().read(true));
     read_with(opened, OWN_SIZE_LIMIT)
@@ -52,21 +52,20 @@ fn read_up_to(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Replaces a file of our own: durable once this returns, its owner's alone.
+/// Replaces a file of our own: durable once this returns, private to its owner.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(path, bytes)?.place(path)
 }
 
-/// All but the last step of [`write_private`]: up to here the file is as it
-/// was.
+/// All but the last step of [`write_private`]: the file is still unchanged.
 pub(super) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let temporary = Temporary::create(path, bytes)?;
     temporary.file.sync_all()?;
     Ok(temporary)
 }
 
-/// A rename lives in the directory: without this it may be lost although the
-/// content was saved.
+/// Syncs the directory, which holds the rename: without this a rename may be
+/// lost although the content was saved.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(directory_of(path))?.sync_all()
 }
@@ -78,13 +77,13 @@ pub(super) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// What the temporary files beside `path` are called, up to a random end.
+/// The name of the temporary files beside `path`, up to a random suffix.
 fn temporary_prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!(".{}.portway-", name.trim_start_matches('.'))
 }
 
-/// A file beside the one it is to become; removed unless kept.
+/// A file beside the one that it will replace; removed unless kept.
 pub(super) struct Temporary {
     pub(super) path: PathBuf,
     pub(super) file: File,
@@ -108,14 +107,14 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// After a failure either content may be there, until the next start.
+    /// After a failure either content may be on disk, until the next start.
     pub(super) fn place(self, path: &Path) -> io::Result<()> {
         fs::rename(&self.path, path)?;
         self.keep();
         sync_directory(path)
     }
 
-    /// The path is someone else's now.
+    /// Gives up the path: `Drop` no longer removes it.
     pub(super) fn keep(mut self) {
         self.kept = true;
     }
@@ -129,8 +128,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes what a crash in the middle of a write left beside `path`, if it
-/// is older than any write that may be going on.
+/// Removes the temporary files that a crash during a write left beside `path`,
+/// if they are older than any write that may be running.
 pub(super) fn sweep(path: &Path, older_than: Duration) {
     let prefix = temporary_prefix(path);
     let Ok(entries) = fs::read_dir(directory_of(path)) else {

@@ -1,5 +1,5 @@
-//! Records that another application made, in whatever shape it keeps them
-//! (SPEC E9): at least a key, a name and a status.
+//! Records of another application, in any shape that it keeps them (SPEC E9):
+//! at least a key, a name and a status.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use config::Secret;
 /// More than any application of this kind has.
 pub(super) const MOST: usize = 100_000;
 
-/// What each field may be called; the first that is there counts.
+/// The names that each field may have; the first that is present counts.
 const KEY: &[&str] = &["api_key", "apiKey", "apikey", "key", "access_key", "token"];
 const NAME: &[&str] = &["name", "mcp_name", "display_name", "title"];
 const STATUS: &[&str] = &["status", "enabled", "is_enabled", "active", "is_active"];
@@ -32,22 +32,22 @@ const LONGEST_TEXT: usize = 200;
 /// One record, as far as it could be read.
 #[derive(Debug)]
 pub struct ForeignRecord {
-    /// Where it stands, from 1.
+    /// Its position, from 1.
     pub number: usize,
-    /// What the other application calls it.
+    /// The id that the other application gave it.
     pub id: Option<String>,
     pub name: Option<String>,
-    /// As an old record of ours, without an id of ours; or why it cannot be
-    /// used. Never holds a key.
+    /// The record as an old record of ours, without an id of ours; or why it
+    /// cannot be used. The reason never holds a key.
     pub read: Result<Instance, String>,
-    /// Something to know although it can be used.
+    /// A problem of a record that can still be used.
     pub warning: Option<String>,
 }
 
 /// The records in a JSON text: a list, an object of objects by id or key, or
 /// either of them in a member of an object, or of an object in an object.
 pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
-    // Some editors put a mark of the byte order first.
+    // Some editors put a byte order mark first.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let value: Value = serde_json::from_slice(text).map_err(|error| format!("no JSON: {error}"))?;
     let found = find(value, 0).ok_or(
@@ -66,10 +66,10 @@ pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
         .collect())
 }
 
-/// The records in a file. Reads it and no more.
+/// The records in a file, which this only reads.
 pub fn foreign_file(path: &Path) -> Result<Vec<ForeignRecord>, StoreError> {
     let fail = |kind: StoreErrorKind| kind.during("read the records");
-    // Named by the user, so that a link may be followed.
+    // The user names the file, so a link may be followed.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let bytes = file::read(&real).map_err(|error| fail(StoreErrorKind::io(path, error)))?;
     let missing = || format!("there is no file {}", path.display());
@@ -89,7 +89,7 @@ pub fn foreign_file(path: &Path) -> Result<Vec<ForeignRecord>, StoreError> {
     })
 }
 
-/// The records in a table of a database, oldest first. Reads it and no more.
+/// The records in a table of a database, oldest first. Only reads it.
 pub async fn foreign_table(
     url: &Secret,
     schema: &str,
@@ -105,7 +105,7 @@ pub async fn foreign_table(
 
 type LabelledValue = (Option<String>, Value);
 
-/// Each value with the name that it stands under in an object.
+/// Each value with its member name in an object.
 fn find(value: Value, depth: usize) -> Option<Vec<LabelledValue>> {
     match value {
         Value::Array(items) => {
@@ -119,7 +119,7 @@ fn find(value: Value, depth: usize) -> Option<Vec<LabelledValue>> {
             let labelled = |(name, value)| (Some(name), value);
             Some(members.into_iter().map(labelled).collect())
         }
-        // Further down: what wraps the records is theirs to choose.
+        // Looks deeper: the other application may wrap its records.
         Value::Object(members) if depth < 2 => members
             .into_iter()
             .filter(|(_, value)| value.is_array() || value.is_object())
@@ -150,8 +150,8 @@ fn unusable(number: usize, id: Option<String>, reason: String) -> ForeignRecord 
     }
 }
 
-/// `label`: the name of the record in an object; its id, or its key where it
-/// has an id of its own or no other key.
+/// `label`: the member name of the record in an object; it is the id, or the
+/// key if the record has an id of its own or no other key.
 pub(super) fn record(
     number: usize,
     label: Option<String>,
@@ -201,7 +201,7 @@ fn instance(members: &Map<String, Value>, key: Option<&Value>) -> Result<Instanc
     let key = ApiKey::given(key_text(key)?);
     let expires_at = match first(members, EXPIRES) {
         None => None,
-        // One that has expired must not open anything again.
+        // A key that has expired must not open anything again.
         Some(value) => Some(moment(value).ok_or("expires_at: not a moment")?),
     };
     let created_at = first(members, CREATED).and_then(moment).unwrap_or(now);
@@ -287,7 +287,7 @@ fn status(value: Option<&Value>) -> Result<bool, String> {
     }
 }
 
-/// A moment with or without an offset, or seconds or milliseconds since 1970.
+/// A time with or without an offset, or seconds or milliseconds since 1970.
 fn moment(value: &Value) -> Option<Timestamp> {
     const MILLIS_FROM: u64 = 100_000_000_000;
     if let Some(number) = value.as_u64() {

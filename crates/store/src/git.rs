@@ -1,5 +1,5 @@
-//! Whether a repository tracks a file. Git itself is not asked: it runs
-//! programs that the repository names.
+//! Checks whether a repository tracks a file. It does not run git, which would
+//! run programs that the repository names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::file;
 
 const HASHES: [usize; 2] = [20, 32];
-/// Up to the hash: times, device, inode, mode, owner, size.
+/// The fields before the hash: times, device, inode, mode, owner, size.
 const STATUS: usize = 40;
 const EXTENDED: u16 = 0x4000;
 
 /// The files below `directory` that a repository tracks, by the names that
-/// `wanted` picks: one around it, or one that begins there, as a submodule
-/// does. The directory itself where it is a submodule. An error if that cannot
-/// be told.
+/// `wanted` picks: a repository around it, or one that begins there, as a
+/// submodule does. The directory itself where it is a submodule. An error if
+/// the index cannot be read.
 pub(super) fn tracked(
     directory: &Path,
     wanted: impl Fn(&str) -> bool,
@@ -43,7 +43,7 @@ pub(super) fn tracked(
     Ok(found)
 }
 
-/// Where the index of a repository that begins here is.
+/// The path of the index of a repository that begins here.
 fn index(root: &Path) -> Result<Option<PathBuf>, String> {
     let git = root.join(".git");
     let Ok(metadata) = fs::metadata(&git) else {
@@ -52,15 +52,15 @@ fn index(root: &Path) -> Result<Option<PathBuf>, String> {
     if metadata.is_dir() {
         return Ok(Some(git.join("index")));
     }
-    // A worktree or a submodule: the file says where the rest is.
+    // A worktree or a submodule: the file names the git directory.
     let text = fs::read_to_string(&git).map_err(|error| format!("{}: {error}", git.display()))?;
     let place = text.trim().strip_prefix("gitdir: ");
     let place = place.ok_or_else(|| format!("{} cannot be understood", git.display()))?;
     Ok(Some(root.join(place).join("index")))
 }
 
-/// The names in an index of any version; `None` for anything else, one that is
-/// spread over several files included.
+/// The names in an index of any version; `None` for any other content, and for
+/// an index that is split over several files.
 fn names(index: &[u8]) -> Option<Vec<Vec<u8>>> {
     HASHES.iter().find_map(|hash| parse(index, *hash))
 }

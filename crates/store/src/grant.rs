@@ -1,5 +1,5 @@
-//! What a key opens, ready for the hot path: one immutable value per entry,
-//! replaced as a whole when anything about the entry changes.
+//! The access that a key gives, ready for the hot path: one immutable value per
+//! entry, replaced as a whole when anything about the entry changes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use super::{
 use crate::memory::{Account, Budget};
 use config::filters::Filter;
 
-/// An enabled entry and all that it gives.
+/// An enabled entry and everything that it exposes.
 #[derive(Debug)]
 pub struct Grant {
     pub entry: EntryId,
@@ -26,12 +26,12 @@ pub struct Grant {
     pub name: Arc<str>,
     pub digest: KeyDigest,
     pub expires_at: Option<Timestamp>,
-    /// The enabled bindings, by name. The records are those of the store:
+    /// The enabled bindings, by name. The records are shared with the store:
     /// their text is in memory once, however many entries they are bound to.
     pub tools: Vec<Arc<ToolRecord>>,
     pub exposes: ExposedServers,
-    /// What it gives beside its bindings, without the tools of those that are
-    /// switched off.
+    /// The tools given beside the bindings, without those whose binding is
+    /// disabled.
     pub filter: Option<Filter>,
     pub calls: CallsInFlight,
     /// Milliseconds since 1970; zero for never.
@@ -41,7 +41,7 @@ pub struct Grant {
 
 impl Grant {
     /// An entry with the tools bound to it and whether each binding is enabled;
-    /// `None` for an entry that is switched off.
+    /// `None` for a disabled entry.
     pub fn new(
         entry: &Entry,
         bound: impl IntoIterator<Item = (Arc<ToolRecord>, bool)>,
@@ -56,7 +56,7 @@ impl Grant {
         let mut filter = entry.filter.clone();
         if let Some(filter) = &mut filter {
             tools.retain(|tool| !filter.denies(&tool.server, &tool.tool));
-            // A binding that is switched off takes its tool away.
+            // A disabled binding also removes its tool from the filter.
             let key = |tool: &Arc<ToolRecord>| format!("{}:{}", tool.server, tool.tool);
             filter.deny.extend(off.iter().map(key));
         }
@@ -78,7 +78,7 @@ impl Grant {
         })
     }
 
-    /// Whether it gives exactly what the other gives.
+    /// Whether both grants give exactly the same access.
     pub(super) fn gives_the_same(&self, other: &Grant) -> bool {
         self.digest == other.digest
             && self.expires_at == other.expires_at
@@ -96,7 +96,7 @@ impl Grant {
         found.ok().map(|at| &self.tools[at])
     }
 
-    /// Whether its filter gives a tool, or may give one of a server.
+    /// Whether the filter gives a tool, or may give one of a server.
     pub fn filter_gives(&self, server: &str, tool: Option<&str>) -> bool {
         self.filter.as_ref().is_some_and(|filter| match tool {
             Some(tool) => filter.grants(server, tool),
@@ -112,14 +112,14 @@ impl Grant {
         self.used.fetch_max(now.as_millis(), Ordering::Relaxed);
     }
 
-    /// What the holders of its key have in memory. The account outlives a
+    /// The memory that the holders of its key use. The account outlives a
     /// change of the entry.
     pub fn account(&self, budget: &Budget) -> &Arc<Account> {
         self.account
             .get_or_init(|| budget.key((*self.owner != *ADMIN).then_some(&self.owner)))
     }
 
-    /// Takes over what the grant before it has noted.
+    /// Takes over the account and the last use of the previous grant.
     fn inherit(&self, before: &Grant) {
         if let Some(account) = before.account.get() {
             // A new grant has no account yet.
@@ -136,11 +136,11 @@ impl Grant {
     }
 }
 
-/// The calls that a grant lets through, until it is closed. A change that closes
-/// it waits for the calls in flight, so that none gets through afterwards.
+/// The calls that a grant admits, until it is closed. A change that closes it
+/// waits for the calls in flight, so that none is admitted afterwards.
 #[derive(Debug, Default)]
 pub struct CallsInFlight {
-    /// The number of calls, times two; the lowest bit says closed.
+    /// The number of calls, times two; the lowest bit means closed.
     state: AtomicUsize,
     empty: Notify,
 }
@@ -149,7 +149,7 @@ const CLOSED: usize = 1;
 const ONE: usize = 2;
 
 impl CallsInFlight {
-    /// Whether it is open; a call that entered must leave.
+    /// Returns whether it is open; a call that entered must leave.
     pub fn enter(&self) -> bool {
         let before = self.state.fetch_add(ONE, Ordering::AcqRel);
         if before & CLOSED == 0 {
@@ -170,18 +170,17 @@ impl CallsInFlight {
         self.state.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Whether no call is in flight.
     pub fn is_empty(&self) -> bool {
         self.state.load(Ordering::Acquire) < ONE
     }
 
-    /// No call enters from now on.
+    /// Admits no further call.
     pub fn close(&self) {
         self.state.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
-    /// Waits until the calls in flight have left; false if they have not within
-    /// the limit.
+    /// Waits until the calls in flight have left; false if they have not left
+    /// within the limit.
     pub async fn emptied(&self, limit: Duration) -> bool {
         let waiting = async {
             loop {
@@ -209,11 +208,11 @@ struct GrantMaps {
     by_entry: HashMap<EntryId, Arc<Grant>>,
 }
 
-/// How long a change waits for calls that are just on their way out.
+/// How long a change waits for calls that are about to leave.
 const PASSING: Duration = Duration::from_secs(2);
 
 impl GrantDirectory {
-    /// What a key opens now. Unknown, switched off and expired are the same.
+    /// The grant of a key now. An unknown, disabled or expired key has none.
     pub fn find(&self, key: &KeyDigest) -> Option<Arc<Grant>> {
         let inner = self.inner.read();
         let grant = inner.by_key.get(key)?;
@@ -241,9 +240,8 @@ impl GrantDirectory {
         inner.by_entry.values().cloned().collect()
     }
 
-    /// Puts new grants in the place of old ones; `None` takes one away. What
-    /// was handed out before does not let anything through any more: the old
-    /// grants come back, for [`GrantDirectory::settle`].
+    /// Replaces grants; `None` removes one. The old grants admit no further
+    /// calls, and are returned for [`GrantDirectory::settle`].
     pub fn replace(&self, changed: Vec<(EntryId, Option<Grant>)>) -> Vec<Arc<Grant>> {
         let mut inner = self.inner.write();
         let mut old = Vec::new();
@@ -264,8 +262,8 @@ impl GrantDirectory {
         old
     }
 
-    /// Waits until nothing passes on the strength of what has been replaced;
-    /// an error if something still does after a while.
+    /// Waits until no call uses a replaced grant; an error if one still does
+    /// after the time limit.
     pub async fn settle(old: &[Arc<Grant>]) -> Result<(), StoreErrorKind> {
         let until = Instant::now() + PASSING;
         for grant in old {

@@ -1,6 +1,6 @@
-//! The changes since a snapshot, one line per save: the snapshot's
-//! generation, the line's number, how long its data is, a checksum, the data.
-//! A save is there as a whole or not at all.
+//! The changes since a snapshot, one line per save: the snapshot's generation,
+//! the line's number, the length of its data, a checksum, the data. A save is
+//! present as a whole or not at all.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{StoreErrorKind, file, own};
 
-/// A journal that can be added to.
+/// A journal that saves are appended to.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -26,15 +26,15 @@ pub(super) struct Journal {
 #[derive(Debug)]
 pub(super) struct AppendFailure {
     pub(super) kind: StoreErrorKind,
-    /// What the file holds now is not known.
+    /// The content of the file is unknown.
     pub(super) unsure: bool,
 }
 
-/// What a file was found to hold.
+/// The content of a journal file.
 pub(super) struct JournalContents<T> {
-    /// Of the lines; `None` without any.
+    /// The generation of the lines; `None` if there are none.
     pub(super) generation: Option<u64>,
-    /// The data of every line up to the first that is bad.
+    /// The data of every line before the first bad one.
     pub(super) saves: Vec<T>,
     pub(super) end: JournalEnd,
     length: u64,
@@ -43,18 +43,18 @@ pub(super) struct JournalContents<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum JournalEnd {
     Clean,
-    /// The last save was not finished, so it was never answered.
+    /// The last save did not finish, so no caller got a result for it.
     Torn,
     Corrupt(String),
 }
 
-/// Reads all that can be trusted. Blocks on the disk.
+/// Reads all valid lines. Blocks on the disk.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T>, StoreErrorKind> {
     file::sweep(path, Duration::ZERO);
     look(path)
 }
 
-/// The same, and changes nothing.
+/// Like [`read`], but changes nothing.
 pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T>, StoreErrorKind> {
     let bytes = file::read_own(path)
         .map_err(|error| StoreErrorKind::io(path, error))?
@@ -68,7 +68,7 @@ pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
         let Some(line) = JournalLine::parse(rest) else {
-            // A save that was interrupted is the last, and has no end.
+            // An interrupted save is the last line, and has no newline.
             found.end = match rest.contains(&b'\n') {
                 true => JournalEnd::Corrupt(format!(
                     "does not match its checksum in line {}",
@@ -105,7 +105,7 @@ impl<T: DeserializeOwned> JournalContents<T> {
 }
 
 impl<T> JournalContents<T> {
-    /// To go on after what was found, without a torn end.
+    /// Continues after the lines that were found, without a torn end.
     pub(super) fn go_on(&self, path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
         if self.end == JournalEnd::Torn {
             own::open(path, OpenOptions::new().write(true))
@@ -122,7 +122,7 @@ impl<T> JournalContents<T> {
 }
 
 impl Journal {
-    /// One that is about to be started.
+    /// A journal that has not been started.
     pub(super) fn none(path: &Path) -> Journal {
         Journal {
             path: path.to_owned(),
@@ -132,7 +132,7 @@ impl Journal {
         }
     }
 
-    /// An empty one, in the place of any other.
+    /// An empty journal, which replaces any other.
     pub(super) fn start(path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
         file::write_private(path, b"").map_err(|error| StoreErrorKind::io(path, error))?;
         Ok(Journal {
@@ -147,8 +147,8 @@ impl Journal {
         self.length
     }
 
-    /// Durable once this returns. Opens the file anew: what is written goes
-    /// where the next start will look for it, or nowhere.
+    /// Durable once this returns. Opens the file anew: the data goes into the
+    /// file that the next start reads, or nowhere.
     pub(super) fn append(&mut self, data: &impl Serialize) -> Result<(), AppendFailure> {
         let fail = |error, unsure| AppendFailure {
             kind: StoreErrorKind::io(&self.path, error),
@@ -171,8 +171,8 @@ impl Journal {
             return Err(fail(error, unsure));
         }
         if let Err(error) = file.sync_data() {
-            // The system may have dropped what it could not write; asking it
-            // again would say that all is well.
+            // The system may have dropped data that it could not write; a
+            // second sync would then report success.
             let _ = file.set_len(self.length);
             return Err(fail(error, true));
         }
@@ -195,7 +195,7 @@ fn head(generation: u64, number: u64, length: usize) -> String {
     format!("{generation} {number} {length}")
 }
 
-/// Half of a SHA-256: against accidents, not against people.
+/// Half of a SHA-256: protects against accidents, not against people.
 fn checksum(head: &str, data: &[u8]) -> String {
     let sum = Sha256::new().chain_update(head).chain_update(data);
     sum.finalize()[..16]
@@ -208,12 +208,12 @@ struct JournalLine<'b> {
     generation: u64,
     number: u64,
     data: &'b [u8],
-    /// Of the whole line.
+    /// The length of the whole line.
     length: usize,
 }
 
 impl JournalLine<'_> {
-    /// `None` if it is not exactly what was written.
+    /// `None` if the line is not exactly as it was written.
     fn parse(bytes: &[u8]) -> Option<JournalLine<'_>> {
         let mut parts = bytes.splitn(5, |byte| *byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
@@ -311,7 +311,7 @@ mod tests {
                 let before = ends.iter().filter(|end| **end <= at).count() - 1;
                 let left = found(&path);
                 assert_eq!(left.saves, LINES[..before], "{at} {flip}");
-                // Only the very last byte can look like a save that was torn.
+                // Only a change of the very last byte can look like a torn save.
                 let last = at == whole.len() - 1;
                 assert_eq!(left.end == JournalEnd::Torn, last, "{at} {flip}");
             }

@@ -1,6 +1,6 @@
-//! The store in files. Everything is in memory; one thread owns the disk. It
-//! takes all writes that wait, applies them to a copy, saves once, and only
-//! then shows the copy and answers: a failed save has changed nothing.
+//! The store in files. All records are in memory; one thread owns the disk. It
+//! takes all waiting writes, applies them to a copy, saves once, and only then
+//! publishes the copy and replies: a failed save has changed nothing.
 
 mod backend;
 mod disk;
@@ -27,30 +27,30 @@ use super::{
 pub(super) use disk::{Disk, Sizes};
 pub(super) use location::locate;
 
-/// Writes that may wait for the disk at a time.
+/// The number of writes that may wait for the disk.
 const QUEUE: usize = 1024;
 
-/// A disk that takes longer is as good as gone.
+/// A disk that takes longer is treated as failed.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a small snapshot may stay behind.
+/// How long a small snapshot may be out of date.
 const COMPACT_AFTER: Duration = Duration::from_secs(1);
 
-/// How long the moments of last use may stay behind.
+/// How long the saved times of last use may be out of date.
 const USED_AFTER: Duration = Duration::from_secs(60);
 
-/// How often a disk that failed is tried again.
+/// The interval at which a failed disk is tried again.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
 
-/// Changes that others may not have heard of yet.
+/// The capacity of the channel of changes.
 const CHANGES: usize = 4096;
 
-/// Looks at the state and returns what it comes to; how to answer once that
-/// is saved, or has failed to be, is part of it.
+/// Computes the steps of a change from the state, and the function that replies
+/// once they are saved or the save has failed.
 type WriteJob = Box<dyn FnOnce(&StoreState) -> (Vec<Step>, SaveReply) + Send>;
 type SaveReply = Box<dyn FnOnce(Result<ReplacedGrants, StoreErrorKind>) + Send>;
 
-/// The grants that a save has put out of force.
+/// The grants that a save has replaced.
 type ReplacedGrants = Arc<Vec<Arc<Grant>>>;
 
 pub struct JsonStore {
@@ -62,15 +62,15 @@ pub struct JsonStore {
     writer: Option<JoinHandle<()>>,
     directory: PathBuf,
     limits: Option<UserLimits>,
-    /// Last, so that it is released when the writer has ended.
+    /// The last field, so that the lock is released after the writer has ended.
     _lock: DirectoryLock,
 }
 
-/// Why the last write failed, until one works again.
+/// Why the last write failed, until a write succeeds again.
 type LastSaveError = Arc<Mutex<Option<String>>>;
 
 impl JsonStore {
-    /// Takes the directory for this process and loads it. Blocks on the disk.
+    /// Locks the directory for this process and loads it. Blocks on the disk.
     pub fn open(directory: &Path) -> Result<OpenedStore<JsonStore>, StoreError> {
         Self::open_with(directory, Sizes::default())
     }
@@ -123,13 +123,13 @@ impl JsonStore {
         })
     }
 
-    /// With limits on what one user may have.
+    /// Sets the limits of one user.
     pub(crate) fn limiting(mut self, limits: UserLimits) -> JsonStore {
         self.limits = Some(limits);
         self
     }
 
-    /// Where it lives; the admin token and the instance id live beside it.
+    /// The data directory; it also holds the admin token and the instance id.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -138,8 +138,8 @@ impl JsonStore {
         self.state.lock().clone()
     }
 
-    /// Runs a change. When it is answered, nothing passes any more on the
-    /// strength of what it took away.
+    /// Runs a change. Once this returns, no call uses access that the change
+    /// removed.
     async fn write<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -193,12 +193,12 @@ struct DiskWriter {
     state: Arc<Mutex<StoreState>>,
     grants: Arc<GrantDirectory>,
     changes: broadcast::Sender<StoreChange>,
-    /// When a small snapshot is made new.
+    /// When a small snapshot is rewritten.
     quiet: Option<Instant>,
-    /// When the moments of last use are saved.
+    /// When the times of last use are saved.
     used: Instant,
     trouble: LastSaveError,
-    /// When a disk that failed is tried again.
+    /// When a failed disk is tried again.
     probe: Option<Instant>,
 }
 
@@ -216,7 +216,7 @@ impl DiskWriter {
         }
     }
 
-    /// One save for all.
+    /// Saves all jobs in one write.
     fn save(&mut self, jobs: impl Iterator<Item = WriteJob>) {
         let before = self.state.lock().clone();
         let mut state = before.clone();
@@ -256,7 +256,7 @@ impl DiskWriter {
         Ok(())
     }
 
-    /// Puts in force what has been saved.
+    /// Makes saved steps take effect.
     fn publish(&self, steps: &[Step]) -> ReplacedGrants {
         let state = self.state.lock().clone();
         let touched: BTreeSet<EntryId> =
@@ -271,7 +271,7 @@ impl DiskWriter {
         Arc::new(replaced)
     }
 
-    /// Remembers whether the disk works, for `/healthz`.
+    /// Records whether the disk works, for `/healthz`.
     fn note(&mut self, outcome: &Result<(), StoreErrorKind>) {
         let mut trouble = self.trouble.lock();
         match outcome {
@@ -292,7 +292,6 @@ impl DiskWriter {
         }
     }
 
-    /// Work that no caller waits for.
     fn tidy(&mut self) {
         let now = Instant::now();
         if self.probe.is_some_and(|at| at <= now) {
@@ -324,7 +323,7 @@ impl DiskWriter {
         self.note(&compacted);
     }
 
-    /// Requests only note when a key was used; this writes it down.
+    /// Saves the times of last use, which requests only set in memory.
     fn save_used(&mut self) {
         self.used = Instant::now() + USED_AFTER;
         let before = self.state.lock().clone();

@@ -1,5 +1,5 @@
-//! Secrets of the program itself, and the mark by which its leftovers are
-//! known: small files in the data directory, made at first start.
+//! Portway's own secrets, and the id that marks its leftover processes: small
+//! files in the data directory, created at the first start.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::{StoreError, StoreErrorKind, file};
 use config::Secret;
 
 const TOKEN_PREFIX: &str = "pwa_";
-/// 256 bits in base64; less was not written by us.
+/// 256 bits in base64; Portway writes no shorter secret.
 const SECRET_LENGTH: usize = 43;
-/// What a token in a file has at least.
+/// The shortest token that is accepted in a file.
 pub(super) const SHORTEST: usize = 32;
 
-/// The admin token: the one given, else the one kept in the directory, else
-/// a new one that is kept. Blocks on the disk.
+/// The admin token: the given one, else the one in the directory, else a new
+/// one that is saved. Blocks on the disk.
 pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
     let fail = |kind: StoreErrorKind| kind.during("get the admin token");
     if let Some(given) = given {
@@ -35,7 +35,7 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
     .map_err(fail)
 }
 
-/// A new token in the place of the one that is kept. Blocks on the disk.
+/// Replaces the saved token with a new one. Blocks on the disk.
 pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
     let path = directory.join("admin_token");
     let replace = || {
@@ -47,15 +47,15 @@ pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
     replace().map_err(|kind: StoreErrorKind| kind.during("replace the admin token"))
 }
 
-/// The token of whoever uses the directory, if there is one and we may read it.
+/// The token of the process that uses the directory, if it is there and readable.
 pub fn known_admin_token(directory: &Path) -> Option<Secret> {
     let bytes = file::read_alone(&directory.join("admin_token")).ok()??;
     let text = std::str::from_utf8(&bytes).ok()?.trim();
     is_token(text).then(|| Secret::new(text))
 }
 
-/// The secret that seals what clients keep for us: the one given, else the
-/// one kept in the directory, else a new one that is kept.
+/// The secret that seals data which clients keep for us: the given one, else
+/// the one in the directory, else a new one that is saved.
 pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
     if let Some(given) = given {
         return Ok(given.clone());
@@ -71,7 +71,7 @@ pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret
     .map_err(|kind| kind.during("get the secret that seals sessions"))
 }
 
-/// One that fits into a header and cannot be guessed.
+/// Whether the token fits into a header and cannot be guessed.
 fn is_token(text: &str) -> bool {
     text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -88,7 +88,7 @@ pub(super) fn random_text() -> Result<String, StoreErrorKind> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The mark of this data directory on the processes started from it.
+/// The id by which processes started from this data directory are marked.
 pub fn instance_id(directory: &Path) -> Result<Uuid, StoreError> {
     let path = directory.join("instance_id");
     kept(
@@ -102,7 +102,7 @@ pub fn instance_id(directory: &Path) -> Result<Uuid, StoreError> {
     .map_err(|kind| kind.during("get the instance id"))
 }
 
-/// A value in a small file: read, or made and written.
+/// A value in a small file: read, or generated and written.
 fn kept<T>(
     path: &Path,
     read: impl Fn(&str) -> Option<T>,

@@ -1,6 +1,6 @@
-//! What is remembered. The trait is all that other rooms see; behind it,
-//! this room alone knows file syscalls, locks and SQL. Something
-//! missing is never an error here: the caller decides what it means.
+//! Persistent state. Other rooms see only the trait; this room alone uses file
+//! syscalls, locks and SQL. A missing record is never an error here: the caller
+//! decides what it means.
 
 use std::borrow::Cow;
 use std::io;
@@ -74,17 +74,17 @@ pub use trust::{claim, hidden_directories, is_trusted, objections};
 pub use unfinished::{note_unfinished_edit, unfinished_edit};
 pub use whereabouts::{address_stamp, forget_address, known_address, socket_address, tell_address};
 
-/// What no configuration file has a field for.
+/// State of a server that no configuration file has a field for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRecord {
     pub id: Uuid,
     pub name: ServerName,
-    /// The last word of a person on whether it should run; where there is
-    /// none, its definition's `enabled` decides.
+    /// The last decision of a person on whether it should run; without one, its
+    /// definition's `enabled` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<bool>,
-    /// The fingerprint of the definition that was seen to ask its client
-    /// something during a call.
+    /// The fingerprint of the definition with which the server sent its client
+    /// a request during a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
     pub created_at: Timestamp,
@@ -102,8 +102,8 @@ impl ServerRecord {
     }
 }
 
-/// What could not be done, in words, and why. Cheap to clone: one failed
-/// write answers everyone who was waiting for it.
+/// The operation that failed, in words, and the reason. Cheap to clone: one
+/// failed write is the result of every caller that waited for it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot {operation}: {kind}")]
 pub struct StoreError {
@@ -116,7 +116,7 @@ pub enum StoreErrorKind {
     /// Try again later.
     #[error("{0}")]
     Unavailable(String),
-    /// Another process has the data directory.
+    /// Another process holds the data directory.
     #[error(
         "{} is in use by another Portway{}",
         directory.display(),
@@ -129,35 +129,35 @@ pub enum StoreErrorKind {
     /// A rule of the data forbids it.
     #[error("{constraint} is taken")]
     Conflict { constraint: &'static str },
-    /// Not there, or not of that owner.
+    /// The tool does not exist, or has another owner.
     #[error("there is no tool {0}")]
     NoSuchTool(ToolId),
-    /// Two tools of one entry.
+    /// Two tools of one entry have the same name.
     #[error("two bound tools are called {0:?}")]
     SameName(String),
-    /// One user may not have more of it.
+    /// The limit of one user is reached.
     #[error(
         "a user may have {limit} {what} (PORTWAY_USER_{}); delete some first",
         what.to_ascii_uppercase()
     )]
     Quota { what: &'static str, limit: usize },
-    /// Too long, empty, or not to be kept as text.
+    /// Too long, empty, or impossible to store as text.
     #[error("{0}: empty, too long or contains invalid characters")]
     Unfit(&'static str),
-    /// A rule that the owner of the database made, by its name.
+    /// A rule of the database's owner, by its name.
     #[error("{rule}")]
     Refused {
         rule: String,
-        /// Another record is in the way.
+        /// The rule failed because of another record.
         clash: bool,
     },
-    /// What is set up cannot work; trying again will not help.
+    /// The configuration cannot work; a retry does not help.
     #[error("{0}")]
     Setup(String),
-    /// Something else was asked for with the same `Idempotency-Key`.
+    /// An earlier request had the same `Idempotency-Key` and another body.
     #[error("this Idempotency-Key was used with a different request")]
     OnceReused,
-    /// What is on disk cannot be used, and it is not ours to throw away.
+    /// The files on disk cannot be used, and Portway must not delete them.
     #[error("{0}")]
     Corrupt(String),
     #[error("no space is left on the disk")]

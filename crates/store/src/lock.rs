@@ -1,5 +1,5 @@
-//! One process per data directory, for its whole life. The lock goes with
-//! the process, however it ends; the number inside is for the message only.
+//! Locks a data directory for one process, for its whole life. The lock ends with
+//! the process in any case; the process id in the file is for the message only.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -21,8 +21,8 @@ pub(super) struct DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // A child that is about to become another program still has the file
-        // open: to close ours alone would leave the lock to it for a moment.
+        // A child that has not yet called exec still has the file open: if we
+        // only closed ours, the child would keep the lock for a moment.
         let _ = self.file.unlock();
     }
 }
@@ -38,7 +38,7 @@ impl DirectoryLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // A holder that has not written its number yet has none.
+                // A holder that has not written its process id yet has none.
                 let _ = file.read_to_string(&mut text);
                 return Err(StoreErrorKind::Locked {
                     directory: directory.to_owned(),
@@ -55,8 +55,8 @@ impl DirectoryLock {
     }
 }
 
-/// Who has the directory, asked without taking it for longer than the
-/// question: one that starts at this moment tries again.
+/// The holder of the directory. This takes the lock for a moment: a process
+/// that starts at that moment tries again.
 pub fn holder(directory: &Path) -> std::io::Result<Holder> {
     let mut file = match open_lock(directory) {
         Ok(file) => file,
@@ -77,21 +77,20 @@ pub fn holder(directory: &Path) -> std::io::Result<Holder> {
     }
 }
 
-/// The lock file, to look at.
+/// Opens the lock file for reading.
 pub(super) fn open_lock(directory: &Path) -> std::io::Result<File> {
     own::open_alone(&directory.join("lock"), OpenOptions::new().read(true))
 }
 
-/// Who has a data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     Nobody,
-    /// Its number, if it says one.
+    /// Its process id, if the file has one.
     Process(Option<u32>),
 }
 
-/// A child that its last holder was just starting has the lock too, until it
-/// has become the program it is to be.
+/// Retries: a child that the last holder was just starting also holds the lock,
+/// until it has called exec.
 fn lock(file: &File) -> Result<(), TryLockError> {
     for _ in 0..TRIES {
         match file.try_lock() {
@@ -102,8 +101,8 @@ fn lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// Makes the directory, closed to everyone else and to git. One that is there
-/// already is left as it is: it may hold more than ours.
+/// Creates the directory, closed to other users and to git. An existing one is
+/// left as it is: it may hold other files too.
 pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
         return Ok(());
@@ -119,7 +118,7 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.map_err(fail)?,
     }
-    // The directory may stand in a repository, and holds keys.
+    // The directory may be in a repository, and holds keys.
     let mut options = OpenOptions::new();
     let options = private(options.write(true).create(true).truncate(true));
     own::open(&directory.join(".gitignore"), options)
@@ -128,7 +127,7 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     sync_directory(directory).map_err(fail)
 }
 
-/// A file made by these options is its owner's alone, whatever the umask.
+/// Makes files created with these options private, whatever the umask.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

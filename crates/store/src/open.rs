@@ -1,4 +1,4 @@
-//! The store that the settings name.
+//! Opens the store that the settings name.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::lock::{DirectoryLock, make_directory};
 use super::{JsonStore, PostgresStore, Store, StoreError, StoreErrorKind};
 use config::settings::{Settings, StorageType};
 
-/// An open store, and what a person should hear about what was found.
+/// An open store, with warnings for a person.
 pub struct OpenedStore<S> {
     pub store: S,
     pub warnings: Vec<String>,
 }
 
-/// Opens it. The data directory is this process's own while the store lives,
-/// also where the records are elsewhere: the admin token is there.
+/// Opens the store. The process holds the data directory while the store lives,
+/// even where the records are elsewhere: the admin token is there.
 pub async fn open(settings: &Settings) -> Result<OpenedStore<Arc<dyn Store>>, StoreError> {
     if settings.storage == StorageType::Json {
         let opened = JsonStore::open(&settings.data_dir)?;

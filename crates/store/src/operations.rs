@@ -1,5 +1,5 @@
 //! The operations of a store, once for files and for a database: each names the
-//! records that it looks at, and the rule that it runs on them.
+//! records that it reads, and the rule that it runs on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{
 };
 use config::ServerName;
 
-/// What a create looks at.
+/// The selection of a create.
 fn creating(kind: RecordKind, request: Option<Idempotency>) -> RecordSelection {
     RecordSelection {
         create: Some((kind, request)),
@@ -23,7 +23,7 @@ fn creating(kind: RecordKind, request: Option<Idempotency>) -> RecordSelection {
     }
 }
 
-/// An entry of one owner.
+/// Selects an entry of one owner.
 fn of_entry(scope: &OwnerScope, id: EntryId) -> RecordSelection {
     RecordSelection {
         owner: scope.user(),
@@ -40,7 +40,7 @@ fn with_bindings(scope: &OwnerScope, id: EntryId, new: &[NewBinding]) -> RecordS
     }
 }
 
-/// A tool of one owner, which may get another name.
+/// Selects a tool of one owner, which may get another name.
 fn of_tool(scope: &OwnerScope, id: ToolId, name: Option<&String>) -> RecordSelection {
     RecordSelection {
         owner: scope.user(),

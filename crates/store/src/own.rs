@@ -1,12 +1,12 @@
-//! Opening a file of the data directory. Another user may have put it there:
-//! no link is followed, no pipe waited for.
+//! Opens files of the data directory. Another user may have put them there:
+//! this follows no link and waits for no pipe.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A regular file, by its own name.
+/// Opens a regular file, not through a link.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -22,8 +22,8 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The same for one that is written where it stands, or holds a secret: it
-/// has no second name elsewhere.
+/// Like [`open`], for a file that is written in place or holds a secret: it
+/// must have no second name elsewhere.
 pub(super) fn open_alone(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open(path, options)?;
     if is_alone(&file.metadata()?) {

@@ -1,9 +1,9 @@
-//! Failures that say nothing about a file: it could not be looked at now.
+//! Temporary failures, which say nothing about the file itself.
 
 use std::io;
 
-/// Whether trying again later may work although the file does not change: no
-/// descriptor or memory was left, or the device or the network failed.
+/// Whether a retry may work although the file does not change: there was no
+/// free descriptor or memory, or the device or the network failed.
 pub fn is_passing(error: &io::Error) -> bool {
     let known = [
         libc::EMFILE,

@@ -1,6 +1,6 @@
 //! The store in PostgreSQL, for several processes at once. The database holds
-//! the truth and the rules; what keys open is also in memory, kept in step
-//! by notices.
+//! the records and enforces the rules; memory holds a copy of the grants, which
+//! notifications keep up to date.
 
 mod adopt;
 mod backend;
@@ -40,7 +40,7 @@ use mirror::Mirror;
 
 pub(super) use table::RecordTable;
 
-/// For a write as a whole, until it is in force.
+/// The time limit of a write, until it has taken effect.
 const IN_FORCE: Duration = Duration::from_millis(2800);
 
 pub struct PostgresStore {
@@ -51,11 +51,11 @@ pub struct PostgresStore {
     limits: Option<UserLimits>,
 }
 
-/// What a write has changed, for memory.
+/// The entries that a write has changed, to be read into memory again.
 type TouchedEntries = Vec<EntryId>;
 
 impl PostgresStore {
-    /// Connects, brings the tables up to date and loads what keys open.
+    /// Connects, brings the tables up to date and loads the grants.
     pub async fn open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, StoreError> {
         let opened = Self::try_open(url, schema).await;
         opened.map_err(|fault| fault.kind().during("open the database"))
@@ -63,12 +63,12 @@ impl PostgresStore {
 
     async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, DbError> {
         let database = Arc::new(Database::new(url, schema)?);
-        // Beside the pool, which would try again and again and not say why.
+        // Not through the pool, which would retry without reporting the reason.
         let mut connection = database.connect().await?;
         let mut listener = listen::listen(&database).await?;
         listen::self_test(&database, &mut listener).await?;
         schema::prepare(&mut connection, &database.namespace).await?;
-        // All is done; how the goodbye is taken does not matter.
+        // The work is done; an error at the close does not matter.
         drop(connection.close_hard().await);
         let (mirror, reader) = Mirror::new(database.clone());
         let reader = tokio::spawn(reader);
@@ -85,7 +85,7 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// Looks at the database without changing anything in it.
+    /// Reads the database without changing anything in it.
     pub(super) async fn examine(
         url: &Secret,
         schema: &DatabaseSchema,
@@ -104,7 +104,7 @@ impl PostgresStore {
         Ok(found)
     }
 
-    /// Everything that a migration looks at, without changing anything.
+    /// All records that a migration reads, without changing anything.
     pub(super) async fn contents(
         url: &Secret,
         schema: &DatabaseSchema,
@@ -131,13 +131,13 @@ impl PostgresStore {
         read.map_err(|fault| fault.kind().during("read the table"))
     }
 
-    /// With limits on what one user may have.
+    /// Sets the limits of one user.
     pub(crate) fn limiting(mut self, limits: UserLimits) -> PostgresStore {
         self.limits = Some(limits);
         self
     }
 
-    /// Keeps the data directory until the store is dropped.
+    /// Holds the data directory until the store is dropped.
     pub(super) fn holding(mut self, lock: DirectoryLock) -> PostgresStore {
         self.lock = Some(lock);
         self
@@ -152,8 +152,8 @@ impl PostgresStore {
         outcome.map_err(|fault| fault.kind().during(operation))
     }
 
-    /// Runs a change. When it is answered, nothing passes any more on the
-    /// strength of what it took away.
+    /// Runs a change. Once this returns, no call uses access that the change
+    /// removed.
     async fn write<T: Send + 'static>(
         &self,
         operation: &'static str,

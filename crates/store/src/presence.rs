@@ -1,5 +1,5 @@
 //! The clients of a gateway that was started for them. Each holds a lock for as
-//! long as it lives, so that none can leave unnoticed.
+//! long as it lives, so that the gateway notices when a client ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
@@ -18,7 +18,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// None while a gateway is looking around, or about to end: try again.
+    /// `None` while a gateway checks for clients, or is about to end: try again.
     pub fn join(directory: &Path) -> Result<Option<Presence>, StoreError> {
         let file = open(directory).map_err(|kind| kind.during("use the data directory"))?;
         match file.try_lock_shared() {
@@ -37,7 +37,7 @@ impl Presence {
 pub struct Attendance(File);
 
 impl Attendance {
-    /// Says that the present holder of the directory is there for others.
+    /// Records that the current holder of the directory serves other processes.
     pub fn open(directory: &Path) -> Result<Attendance, StoreError> {
         let write = || {
             let mut file = open(directory)?;
@@ -56,26 +56,26 @@ impl Attendance {
         empty
     }
 
-    /// If no client is there, admits none any more: a client that comes now waits
-    /// until this process has ended.
+    /// If there are no clients, admits no further ones: a client that starts
+    /// now waits until this process has ended.
     pub fn close(&self) -> bool {
         self.0.try_lock().is_ok()
     }
 }
 
-/// Whether a Portway holds the directory now. Only then is the address in it
-/// more than a memory, which another process may have taken over.
+/// Whether a Portway holds the directory now. Otherwise the address in it is
+/// old, and another process may have taken it over.
 pub fn is_in_use(directory: &Path) -> bool {
     let Ok(file) = open_lock(directory) else {
         return false;
     };
-    // Shared, and for a moment: one that is just starting tries again.
+    // Shared, and for a moment: a process that is just starting tries again.
     let free = file.try_lock_shared().is_ok();
     let _ = file.unlock();
     !free
 }
 
-/// Whether the one that holds the directory was started for others.
+/// Whether the holder of the directory was started for other processes.
 pub fn serves_clients(directory: &Path) -> bool {
     let number = |name: &str| -> Option<u32> {
         let bytes = file::read(&directory.join(name)).ok()??;
@@ -85,7 +85,7 @@ pub fn serves_clients(directory: &Path) -> bool {
     holder.is_some() && holder == number(CLIENTS)
 }
 
-/// A file of the directory, which is made if need be, to write at its end.
+/// Opens a file of the directory for appending, and creates it if needed.
 pub fn append_private(path: &Path) -> Result<File, StoreError> {
     let open = || {
         if let Some(directory) = path.parent() {

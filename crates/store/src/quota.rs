@@ -1,10 +1,10 @@
-//! What one user's records come to, and what they may come to.
+//! The usage of one user's records, and its limits.
 
 use super::records::{Instance, ToolRecord};
 use super::state::{BoundEntry, Step, StoreState};
 use super::{StoreErrorKind, UserLimits};
 
-/// The records of one owner, or what a change adds to them.
+/// The usage of one owner, or the usage that a change adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub records: i64,
@@ -13,7 +13,7 @@ pub(super) struct Usage {
     pub bytes: i64,
 }
 
-/// Whether a few writes could go over a limit.
+/// Whether a few writes could exceed a limit.
 pub(super) fn is_near(limits: &UserLimits, usage: Usage) -> bool {
     let near = |used: i64, limit: usize| used > number(limit - limit / 4);
     near(usage.records, limits.records)
@@ -22,8 +22,8 @@ pub(super) fn is_near(limits: &UserLimits, usage: Usage) -> bool {
         || near(usage.bytes, limits.bytes)
 }
 
-/// Refuses a change that adds to what is at its limit. What is over a
-/// limit already may still shrink.
+/// Refuses a change that adds usage beyond a limit. Usage that is already over
+/// a limit may still shrink.
 pub(super) fn admit(limits: &UserLimits, after: Usage, added: Usage) -> Result<(), StoreErrorKind> {
     let checks = [
         ("records", after.records, added.records, limits.records),
@@ -39,7 +39,7 @@ pub(super) fn admit(limits: &UserLimits, after: Usage, added: Usage) -> Result<(
     Ok(())
 }
 
-/// The same, for the steps of a change. `usage`: what an owner has before it.
+/// Like [`admit`], for the steps of a change. `usage`: the usage before it.
 pub(super) fn admit_steps(
     limits: &UserLimits,
     state: &StoreState,

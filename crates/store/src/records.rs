@@ -1,5 +1,5 @@
-//! Entries, the tools that can be bound to them, and the bindings: what an
-//! owner exposes, and by which key.
+//! Entries, the tools that can be bound to them, and the bindings: the tools
+//! that an owner exposes, and the key that opens them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,10 +33,10 @@ id!(
 );
 id!(ToolId);
 
-/// Whom the records that no user made belong to. No user has this id.
+/// The owner of records that no user made. No user has this id.
 pub const ADMIN: &str = "admin";
 
-/// Which owners' records an operation sees; all others do not exist for it.
+/// The owners whose records an operation sees; to it, no others exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnerScope {
     Everyone,
@@ -59,8 +59,8 @@ impl OwnerScope {
     }
 }
 
-/// An MCP address of its own, with its own key and exactly the tools bound
-/// to it, or that its filter gives.
+/// An MCP endpoint with its own key and exactly the tools that are bound to it
+/// or that its filter gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub id: EntryId,
@@ -70,23 +70,23 @@ pub struct Entry {
     pub key: KeyRecord,
     #[serde(default)]
     pub exposes: ExposedServers,
-    /// Further tools, by patterns; what they deny is denied to bindings too.
+    /// Further tools, by patterns; a denied tool is denied to bindings too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// What is remembered of a key; not the key.
+/// The stored data of a key; not the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRecord {
     pub digest: KeyDigest,
-    /// Its last characters, so that a person can tell keys apart.
+    /// Its last characters, so that a person can distinguish keys.
     pub hint: String,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// About when; not kept to the second.
+    /// Approximate, not accurate to the second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
 }
@@ -101,13 +101,13 @@ pub struct ExposedServers {
     pub prompts: Vec<String>,
 }
 
-/// A tool that its owner can bind: a name of their own for `server:tool`.
+/// A tool that its owner can bind: the owner's own name for `server:tool`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRecord {
     pub id: ToolId,
     pub owner: Arc<str>,
     pub name: String,
-    /// In place of the server's own.
+    /// Replaces the server's own description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub server: String,
@@ -124,16 +124,15 @@ pub struct Binding {
     pub created_at: Timestamp,
 }
 
-/// A binding together with what it binds.
+/// A binding together with its tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundTool {
     pub binding: Binding,
-    /// Shared by every entry it is bound to.
+    /// Shared by all entries that the tool is bound to.
     pub tool: Arc<ToolRecord>,
 }
 
-/// A record of the API before entries. What it says beyond these fields is
-/// carried as it is.
+/// A record of the API before entries. Its further fields are kept unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     pub id: EntryId,
@@ -147,7 +146,7 @@ pub struct Instance {
     pub updated_at: Timestamp,
 }
 
-/// A key to be given out, as the store keeps it.
+/// A new key, in the form that the store keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewKey {
     pub digest: KeyDigest,
@@ -175,7 +174,7 @@ pub struct NewEntry {
     pub key: NewKey,
     pub exposes: ExposedServers,
     pub filter: Option<Filter>,
-    /// Made together with the entry, or neither is.
+    /// Created together with the entry, or neither is.
     pub bindings: Vec<NewBinding>,
 }
 
@@ -203,7 +202,7 @@ pub struct NewInstance {
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What to change; the rest stays. An inner `None` takes the value away.
+/// The fields to change; the others stay. An inner `None` removes the value.
 #[derive(Clone, Debug, Default)]
 pub struct EntryChange {
     pub name: Option<String>,
@@ -221,8 +220,7 @@ pub struct ToolChange {
     pub tool: Option<String>,
 }
 
-/// How a client names an old record: by its key or, where no key reads so,
-/// by its id.
+/// A client's name for an old record: its key or, if no key matches, its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceName {
     pub key: KeyDigest,
@@ -241,7 +239,7 @@ pub struct InstanceChange {
     pub key: Option<NewKey>,
     pub name: Option<String>,
     pub enabled: Option<bool>,
-    /// What is mentioned; the rest stays.
+    /// The members to change; the others stay.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -264,13 +262,13 @@ impl InstanceChange {
     }
 }
 
-/// The `Idempotency-Key` of a create. A repeated request with the same body gets
-/// what the first one created.
+/// The `Idempotency-Key` of a create. A repeated request with the same body
+/// gets the record that the first one created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idempotency {
-    /// Of the key the client sent, its owner and the route.
+    /// Digest of the key that the client sent, its owner and the route.
     pub key: [u8; 32],
-    /// Of what it asked for.
+    /// Digest of the request body.
     pub body: [u8; 32],
 }
 
@@ -280,11 +278,11 @@ pub(crate) const ONCE_MILLIS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Creation<T> {
     New(T),
-    /// It was made by an earlier request. `None`: and is gone since.
+    /// An earlier request created it. `None`: and it has been deleted since.
     Earlier(Option<T>),
 }
 
-/// Which part of a list, oldest first.
+/// A part of a list, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     pub skip: u64,
@@ -294,7 +292,7 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<T> {
     pub items: Vec<T>,
-    /// How many there are without the page.
+    /// The number of records on all pages.
     pub total: u64,
 }
 
@@ -304,21 +302,21 @@ pub struct MigratedInstance {
     pub instance: EntryId,
     pub entry: EntryId,
     pub name: String,
-    /// How many of its tools could be bound.
+    /// The number of its tools that could be bound.
     pub tools: usize,
 }
 
-/// What became of a record of another application.
+/// The outcome of adopting a record of another application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Adoption {
     Made(MigratedInstance),
-    /// This entry has the key already: it was made of it before.
+    /// This entry already has the key: the record was adopted before.
     Known(EntryId),
-    /// It cannot be one, and why.
+    /// The record cannot become an entry, with the reason.
     Refused(String),
 }
 
-/// Who has a key.
+/// The record that has a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyHolder {
     Entry { id: EntryId, owner: Arc<str> },
@@ -326,7 +324,7 @@ pub enum KeyHolder {
 }
 
 impl KeyHolder {
-    /// What this means for a record of another application with the key.
+    /// The outcome for a record of another application with the same key.
     pub fn outcome(&self, record: &Instance) -> Adoption {
         match self {
             KeyHolder::Entry { id, owner } if *owner == record.owner => Adoption::Known(*id),

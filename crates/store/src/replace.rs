@@ -1,4 +1,4 @@
-//! Files that are a person's: read only if no one else could have written
+//! Files that belong to a person: read only if no other user could have written
 //! them, and replaced without losing an edit made at the same moment.
 
 use std::fs::{self, File};
@@ -12,15 +12,15 @@ use super::writers::{has_writer, read_finished};
 /// Why a configuration file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Someone else could have put a command to run there.
+    /// Another user could have put a command to run there.
     #[error("{0}")]
     Untrusted(String),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The content of a file that counts only if we or root own it and nobody
-/// else may write it; `None` where there is no file.
+/// The content of a file, only if we or root own it and no other user may write
+/// it; `None` where there is no file.
 pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     let file = match open(path) {
         Ok(file) => file,
@@ -36,7 +36,7 @@ pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     Ok(Some(read_open(&file)?))
 }
 
-/// Without waiting: a pipe of that name would never answer.
+/// Opens without waiting: a named pipe would block forever.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -70,8 +70,8 @@ fn trust(metadata: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the usual mask is 002, each user has a group of the same name and
-/// alone in it: then the group is nobody else.
+/// Where the default umask is 002, each user has a private group of the same
+/// name: then the group contains no other user.
 #[cfg(unix)]
 pub(super) fn is_private_group(gid: u32, owner: u32) -> bool {
     use nix::unistd::{Gid, Group, Uid, User};
@@ -102,7 +102,7 @@ pub enum ReplaceError {
 impl From<io::Error> for ReplaceError {
     fn from(error: io::Error) -> ReplaceError {
         match error.kind() {
-            // It was there a moment ago.
+            // The file existed a moment ago.
             io::ErrorKind::NotFound => ReplaceError::Changed,
             _ => ReplaceError::Io(error),
         }
@@ -130,7 +130,7 @@ pub fn replace(
         set_mode(&temporary.file, new_mode)?;
     }
     temporary.file.sync_all()?;
-    // From here on no process writes to it, which shows whether that can be seen.
+    // From here on no process writes to it, which tests whether writers are seen.
     temporary.file = File::open(&temporary.path)?;
     match seen {
         Some(seen) => exchange(temporary, &target, seen, bytes)?,
@@ -152,12 +152,12 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Puts a new file in place unless one has come into being meanwhile.
+/// Puts a new file in place unless another process created one meanwhile.
 fn appear(temporary: Temporary, target: &Path) -> Result<(), ReplaceError> {
     match fs::hard_link(&temporary.path, target) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ReplaceError::Changed),
-        // A file system without links; the moment in between is the price.
+        // A file system without hard links; here the two steps are not atomic.
         Err(_) if !target.exists() => {
             fs::rename(&temporary.path, target)?;
             temporary.keep();
@@ -167,8 +167,8 @@ fn appear(temporary: Temporary, target: &Path) -> Result<(), ReplaceError> {
     }
 }
 
-/// Swaps the two files, then looks at what came out. If it is not what we
-/// have seen, someone saved in between, and it goes back.
+/// Swaps the two files, then checks the old content. If it differs from `seen`,
+/// another process saved in between, and this swaps back.
 fn exchange(
     temporary: Temporary,
     target: &Path,
@@ -176,7 +176,7 @@ fn exchange(
     bytes: &[u8],
 ) -> Result<(), ReplaceError> {
     let can_tell = has_writer(&temporary.file) == Some(false);
-    // Better before the swap, when no reader has seen anything yet.
+    // Checked before the swap, when no reader has seen the new file yet.
     if read_finished(target, can_tell)?.as_deref() != Some(seen) {
         return Err(ReplaceError::Changed);
     }
@@ -189,9 +189,9 @@ fn exchange(
     if held.as_deref() == Some(seen) {
         return Ok(());
     }
-    // What we hold is newer than what we put in its place, or about to be. If
-    // putting it back brings out something else than that, it is newer still,
-    // and goes in next; no editor saves fast enough to keep this up.
+    // The file we hold is newer than our own, or about to be. If swapping it
+    // back brings out something else than ours, that is newer still, and goes
+    // in next; no editor saves fast enough to keep this up.
     let mut placed = Some(bytes.to_vec());
     for _ in 0..100 {
         swap(&temporary.path, target)?;
@@ -205,7 +205,7 @@ fn exchange(
     Err(ReplaceError::Changed)
 }
 
-/// Whether the system can do it at all.
+/// Returns whether the system supports it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn swap(a: &Path, b: &Path) -> io::Result<bool> {
     use nix::errno::Errno;
@@ -230,7 +230,7 @@ fn copy_owner_and_mode(from: &Path, to: &File) -> io::Result<()> {
     let old = fs::metadata(from)?;
     let new = to.metadata()?;
     if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
-        // Without the right to give a file away it stays ours.
+        // Without the right to change the owner, the file stays ours.
         let _ = fchown(to, Some(old.uid()), Some(old.gid()));
     }
     to.set_permissions(old.permissions())

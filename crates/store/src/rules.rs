@@ -1,5 +1,5 @@
-//! What a change comes to, given what is: the steps, or why there are none.
-//! Nothing here touches a disk; a database says the same by constraints.
+//! The rules of records: a change of the current state gives steps, or an error.
+//! Nothing here touches a disk; a database enforces the same by constraints.
 
 mod migrate;
 mod moved;
@@ -17,14 +17,14 @@ use config::ServerName;
 pub(super) use migrate::{adopt, migrate};
 pub(super) use moved::server_moved;
 
-/// What to answer, and what to remember.
+/// The result for the caller, and the steps to save.
 pub(super) type Ruling<T> = Result<(T, Vec<Step>), StoreErrorKind>;
 
 fn unchanged<T>(answer: T) -> Ruling<T> {
     Ok((answer, Vec::new()))
 }
 
-/// A create, which may have been asked for before.
+/// A create, which may repeat an earlier request.
 fn create<T>(
     state: &StoreState,
     once: Option<Idempotency>,
@@ -138,7 +138,7 @@ pub(super) fn delete_tool(state: &StoreState, scope: &OwnerScope, id: ToolId) ->
     Ok((true, steps))
 }
 
-/// No two of these may have one name.
+/// Fails if two of these tools have the same name.
 fn names<'a>(
     state: &'a StoreState,
     tools: impl Iterator<Item = ToolId>,
@@ -154,7 +154,7 @@ fn names<'a>(
     Ok(())
 }
 
-/// The bindings as they would be, in order: those there are, and these.
+/// The bindings after the change, in order: the existing ones, then the new.
 fn bound(
     state: &StoreState,
     owner: &str,
@@ -227,7 +227,7 @@ fn make_entry(
     })
 }
 
-/// An entry as a change leaves it.
+/// An entry after a change.
 fn edit_entry(
     state: &StoreState,
     scope: &OwnerScope,
@@ -256,8 +256,8 @@ pub(super) fn update_entry(
     used: Option<Timestamp>,
 ) -> Ruling<Option<Entry>> {
     edit_entry(state, scope, id, |entry| {
-        // Memory knows it first, and forgets it with an entry that is
-        // switched off.
+        // Memory has the last use first, and forgets it when an entry is
+        // disabled.
         entry.key.last_used_at = used.max(entry.key.last_used_at);
         if let Some(name) = change.name {
             entry.name = name;
@@ -376,7 +376,7 @@ pub(super) fn create_instance(
     })
 }
 
-/// An entry's key is taken, too: the record may become one.
+/// The key of an entry is taken too: the record may become an entry.
 fn free_for_instance(state: &StoreState, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let named = InstanceName::from(*key);
     if state.instance(&OwnerScope::Everyone, &named).is_some() {

@@ -1,5 +1,5 @@
-//! What is kept of the console's sessions: a small file, read and written as
-//! a whole.
+//! The saved sessions of the console: a small file, read and written as a
+//! whole.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{StoreError, StoreErrorKind, file};
 
 const NAME: &str = "console_sessions.json";
 
-/// What was kept last, if anything was. Blocks on the disk.
+/// The sessions that were saved last, if any. Blocks on the disk.
 pub fn console_sessions(directory: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let path = directory.join(NAME);
     file::read_alone(&path)

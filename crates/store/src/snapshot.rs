@@ -1,6 +1,6 @@
-//! A file of ours as a whole: a version, a checksum, the data. A snapshot
-//! that does not match its checksum is not used, not even in part; it is put
-//! aside for a person, and the backup takes its place.
+//! A snapshot file: a version, a checksum, the data. A snapshot that does not
+//! match its checksum is not used, not even in part; it is put aside for a
+//! person, and the backup replaces it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,10 +21,10 @@ const VERSION: u32 = 1;
 #[derive(Deserialize)]
 struct SnapshotEnvelope<'d> {
     version: u32,
-    /// Rises with every save; a journal says which one it goes on from.
+    /// Rises with every save; a journal names the one that it continues.
     #[serde(default)]
     generation: u64,
-    /// Of the bytes of `data` exactly as they stand in the file.
+    /// The checksum of the bytes of `data` exactly as they are in the file.
     sha256: String,
     #[serde(borrow)]
     data: &'d RawValue,
@@ -36,15 +36,15 @@ pub(super) struct SnapshotFile {
     path: PathBuf,
 }
 
-/// What was found, and what a person should hear about it.
+/// The data of a snapshot, with warnings for a person.
 pub(super) struct LoadedSnapshot<T> {
     pub(super) data: Option<T>,
     /// Zero without data.
     pub(super) generation: u64,
-    /// In the file, in bytes.
+    /// The size of the file in bytes.
     pub(super) length: u64,
     pub(super) warnings: Vec<String>,
-    /// The data is not what the file holds: it wants saving.
+    /// The data differs from the file's content, and should be saved.
     pub(super) recovered: bool,
 }
 
@@ -84,7 +84,7 @@ impl SnapshotFile {
     }
 
     pub(super) fn load<T: DeserializeOwned>(&self) -> Result<LoadedSnapshot<T>, StoreErrorKind> {
-        // The directory is ours alone: nothing is going on.
+        // This process holds the directory, so no write is running.
         file::sweep(&self.path, Duration::ZERO);
         file::sweep(&self.backup(), Duration::ZERO);
         let mut loaded = LoadedSnapshot {
@@ -126,7 +126,7 @@ impl SnapshotFile {
         Ok(loaded)
     }
 
-    /// Whether a text has the form of a snapshot, whatever it holds.
+    /// Whether a text has the form of a snapshot, with any data.
     pub(super) fn is_envelope(bytes: &[u8]) -> bool {
         serde_json::from_slice::<SnapshotEnvelope<'_>>(bytes).is_ok()
     }
@@ -142,7 +142,7 @@ impl SnapshotFile {
         Ok(None)
     }
 
-    /// What is wrong with the file and with its backup; changes nothing.
+    /// The faults of the file and of its backup; changes nothing.
     pub(super) fn faults<T: DeserializeOwned>(&self) -> Vec<String> {
         let fault = |path: &Path| match find::<T>(path) {
             Ok(SnapshotContents::Bad(reason)) => Some(format!("{} {reason}", path.display())),
@@ -153,7 +153,7 @@ impl SnapshotFile {
         paths.iter().filter_map(|path| fault(path)).collect()
     }
 
-    /// The first half of a save: nothing has changed yet.
+    /// The first half of a save: the snapshot file is still unchanged.
     pub(super) fn prepare(
         &self,
         generation: u64,
@@ -167,15 +167,15 @@ impl SnapshotFile {
         prepared().map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
-    /// The second half. Durable once this returns; if it fails, the outcome is unknown.
-    /// The bytes come back for the backup.
+    /// The second half. Durable once this returns; if it fails, the outcome is
+    /// unknown. Returns the bytes for the backup.
     pub(super) fn place(&self, prepared: PreparedSnapshot) -> Result<Vec<u8>, StoreErrorKind> {
         let placed = prepared.temporary.place(&self.path);
         placed.map_err(|error| StoreErrorKind::io(&self.path, error))?;
         Ok(prepared.bytes)
     }
 
-    /// A copy of its own, so that one bad block does not hit both.
+    /// Writes a separate copy, so that one bad block does not damage both.
     pub(super) fn save_backup(&self, bytes: &[u8]) -> Result<(), StoreErrorKind> {
         let path = self.backup();
         file::write_private(&path, bytes).map_err(|error| StoreErrorKind::io(&path, error))
@@ -190,7 +190,7 @@ impl<T> LoadedSnapshot<T> {
     }
 }
 
-/// Renames what cannot be used, and says so.
+/// Renames a file that cannot be used, and returns a warning.
 fn put_aside(path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
     let aside = aside(path);
     fs::rename(path, &aside)
@@ -199,7 +199,7 @@ fn put_aside(path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
     Ok(format!("{reason} and was put aside as {}", aside.display()))
 }
 
-/// A free name for what cannot be used.
+/// A free name for a file that cannot be used.
 pub(super) fn aside(path: &Path) -> PathBuf {
     let mut aside = path.to_owned().into_os_string();
     aside.push(format!(".corrupt-{}", Timestamp::now().compact()));
@@ -212,7 +212,7 @@ pub(super) fn aside(path: &Path) -> PathBuf {
     aside
 }
 
-/// The data goes in once, and its checksum behind it: it may be large.
+/// Writes the data once, and its checksum after it: the data may be large.
 fn encode(generation: u64, data: &impl Serialize) -> io::Result<Vec<u8>> {
     let saved_at = Timestamp::now();
     let mut bytes = format!(
@@ -236,8 +236,8 @@ fn digest(data: &[u8]) -> String {
     text
 }
 
-/// Fails for what a person must decide: a file we may not read, or one that
-/// a newer Portway wrote.
+/// Fails where a person must decide: for a file we may not read, or one that a
+/// newer Portway wrote.
 fn find<T: DeserializeOwned>(path: &Path) -> Result<SnapshotContents<T>, StoreErrorKind> {
     let bytes = match file::read_own(path) {
         Ok(Some(bytes)) => bytes,

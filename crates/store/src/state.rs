@@ -1,6 +1,5 @@
-//! Everything a file store remembers, and the steps by which it changes. A
-//! step says what is, not what was done, so that applying it twice does no
-//! harm.
+//! The state of a store in files, and the steps that change it. A step holds
+//! the new value, not the operation, so that applying it twice does no harm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use super::records::{
 };
 use super::{Grant, KeyDigest, ServerRecord, Timestamp};
 
-/// Collections are shared until written to, so that a copy costs nothing but
-/// what changes.
+/// Collections are shared until written to, so that a copy costs only the parts
+/// that change.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct StoreState {
     #[serde(default)]
@@ -27,11 +26,10 @@ pub(super) struct StoreState {
     pub entries: Arc<BTreeMap<EntryId, Arc<BoundEntry>>>,
     #[serde(default)]
     pub instances: Arc<BTreeMap<EntryId, Arc<Instance>>>,
-    /// Creates that may be asked for again, by what was sent with them.
+    /// Creates that a client may repeat, by the key sent with them.
     #[serde(default)]
     pub once: Arc<BTreeMap<KeyDigest, CreateOutcome>>,
-    /// The last number given to each kind of record; numbers are not used
-    /// twice.
+    /// The last number given to each kind of record; no number is used twice.
     #[serde(default)]
     pub last: LastIds,
     /// Numbers that a database has reserved for new tools.
@@ -46,14 +44,14 @@ pub(super) struct LastIds {
     pub instance: i64,
 }
 
-/// An entry and its bindings, in the order they were made.
+/// An entry and its bindings, in the order of creation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BoundEntry {
     pub entry: Entry,
     pub bindings: Vec<Binding>,
 }
 
-/// What came of a create.
+/// The outcome of a create.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct CreateOutcome {
     pub body: KeyDigest,
@@ -62,7 +60,7 @@ pub(super) struct CreateOutcome {
 }
 
 impl CreateOutcome {
-    /// Whether it is still remembered.
+    /// Whether the create is still remembered.
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         now.as_millis() < self.at.as_millis() + ONCE_MILLIS
     }
@@ -164,7 +162,7 @@ impl StoreState {
         scope.includes(&tool.owner).then_some(tool)
     }
 
-    /// A key goes before an id.
+    /// A key takes precedence over an id.
     pub(crate) fn instance(
         &self,
         scope: &OwnerScope,
@@ -190,7 +188,7 @@ impl StoreState {
         Some(KeyHolder::Instance(old.id))
     }
 
-    /// A binding without its tool cannot be: both go in one step.
+    /// A binding always has its tool: one step removes both.
     pub(crate) fn bound(&self, held: &BoundEntry) -> Vec<BoundTool> {
         let bound = |binding: &Binding| {
             let tool = self.tools.get(&binding.tool)?;

@@ -1,4 +1,4 @@
-//! A moment, as people and other programs read it: RFC 3339 in UTC.
+//! A timestamp, written as RFC 3339 in UTC.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ impl Timestamp {
         self.calendar().strftime("%Y%m%dT%H%M%SZ").to_string()
     }
 
-    /// The end of the calendar, the year 9999, stands for all that is later.
+    /// Later times become the end of the calendar, in the year 9999.
     fn calendar(self) -> jiff::Timestamp {
         let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
         jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX)
@@ -60,8 +60,8 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Every part with all its digits. The calendar's own parser takes other
-/// forms too: hours alone, offsets, the 60th second.
+/// Whether every part has all its digits. The calendar's own parser also takes
+/// other forms: hours alone, offsets, the 60th second.
 fn well_written(text: &str) -> bool {
     const SHAPE: &str = "0000-00-00T00:00:00";
     let digit_or = |(given, shape): (u8, u8)| match shape {

@@ -1,8 +1,8 @@
-//! Which data directory counts. One that the user names does. The usual one,
-//! `data` in the project, may have come with the project: it counts only with
-//! a mark, a random id that is kept in it and, with its path, where only this
-//! user's Portway writes. Without a mark its records are used, its secrets are
-//! not.
+//! Decides whether a data directory is trusted. One that the user names is. The
+//! default one, `data` in the project, may have come with the project: it is
+//! trusted only with a mark, a random id that is kept in it and, with its path,
+//! where only this user's Portway writes. Without a mark, its records are used
+//! but its secrets are not.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use config::settings::{Settings, StorageType};
 const MARK: &str = "mark";
 const IGNORE: &str = ".gitignore";
 
-/// What Portway keeps in a data directory.
+/// The files that Portway keeps in a data directory.
 const OWN: &[&str] = &[
     "address",
     "admin_token",
@@ -37,12 +37,12 @@ const OWN: &[&str] = &[
     "session_secret.unverified",
     "unfinished_edit.json",
 ];
-/// What authenticates or signs. The console's sessions are sealed with the
-/// admin token, and end with it.
+/// The files that authenticate or sign. The console's sessions are sealed with
+/// the admin token, and end with it.
 const SECRETS: &[&str] = &["admin_token", "session_secret"];
-/// What a secret that is not believed is called from then on.
+/// The suffix that an untrusted secret gets.
 const ASIDE: &str = ".unverified";
-/// The records, their backup and journal, and what was put aside of them.
+/// The records, their backup and journal, and their copies put aside.
 const RECORDS: &[&str] = &["mcp_instances.", "portway_instances."];
 
 fn is_own(name: &str) -> bool {
@@ -50,8 +50,8 @@ fn is_own(name: &str) -> bool {
     OWN.contains(&name) || record || name.contains(".portway-")
 }
 
-/// Whether the data directory of the settings may be believed: what stands in
-/// it tells where a credential goes. The reason, where it may not.
+/// Whether the data directory of the settings is trusted: its content decides
+/// where a credential goes. The error is the reason why it is not.
 pub fn is_trusted(settings: &Settings) -> Result<(), String> {
     let directory = &settings.data_dir;
     if settings.names_data_dir || !exists(directory) || holds_nothing(directory) {
@@ -67,7 +67,7 @@ pub fn is_trusted(settings: &Settings) -> Result<(), String> {
     ))
 }
 
-/// What stands against the use of the data directory, as [`claim`] would say.
+/// The objections to the data directory that [`claim`] would report.
 pub fn objections(settings: &Settings) -> Vec<String> {
     let directory = &settings.data_dir;
     if settings.names_data_dir || !exists(directory) || is_marked(settings) {
@@ -79,8 +79,7 @@ pub fn objections(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// The directories with Portway's own keys and marks, which no server may
-/// see.
+/// The directories with Portway's own keys and marks, which no server may see.
 pub fn hidden_directories(settings: &Settings) -> Vec<PathBuf> {
     let data = Some(&settings.data_dir).filter(|directory| !holds_nothing(directory));
     let both = data.into_iter().chain(&settings.state_dir);
@@ -88,10 +87,10 @@ pub fn hidden_directories(settings: &Settings) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Takes the data directory of the settings into use: makes it if need be,
-/// refuses the usual one if it came from elsewhere, keeps it out of git, and
-/// marks it. The secrets of one that had no mark are put aside. What a person
-/// should hear of it. Blocks on the disk.
+/// Takes the data directory of the settings into use: creates it if needed,
+/// refuses the default one if it came from elsewhere, keeps it out of git, and
+/// marks it. Puts the secrets of an unmarked one aside. Returns warnings for a
+/// person. Blocks on the disk.
 pub fn claim(settings: &Settings) -> Result<Vec<String>, StoreError> {
     try_claim(settings).map_err(|kind| kind.during("use the data directory"))
 }
@@ -121,7 +120,7 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
     let unmarked = match lock_marks(settings) {
         Ok(_) if is_marked(settings) => None,
         Ok(_lock) => {
-            // Before the mark, which makes all of the directory believed.
+            // Before the mark, which makes the whole directory trusted.
             if is_doubtful {
                 notes.push(put_secrets_aside(settings)?);
             }
@@ -146,8 +145,8 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
     Ok(notes)
 }
 
-/// Whoever made the directory knows its secrets: a start makes new ones. What
-/// to tell the user.
+/// Puts the secrets aside, since the creator of the directory knows them: a
+/// start makes new ones. Returns a message for the user.
 fn put_secrets_aside(settings: &Settings) -> Result<String, StoreErrorKind> {
     let directory = &settings.data_dir;
     let mut aside = Vec::new();
@@ -198,7 +197,7 @@ fn exists(directory: &Path) -> bool {
     directory.symlink_metadata().is_ok()
 }
 
-/// Nothing in it is, or pretends to be, Portway's.
+/// Whether it holds no file that is, or pretends to be, Portway's.
 fn holds_nothing(directory: &Path) -> bool {
     let is_link = directory.is_symlink();
     !is_link && own_files(directory).is_ok_and(|files| files.is_empty())
@@ -220,7 +219,7 @@ fn own_files(directory: &Path) -> io::Result<Vec<(String, Metadata)>> {
 /// Why a directory does not look as Portway makes it.
 struct TrustObjection {
     text: String,
-    /// Of owners and modes, which a volume in a container has its own way of.
+    /// About owners and modes, which a container's volume sets in its own way.
     of_access: bool,
 }
 
@@ -284,14 +283,14 @@ fn examine(directory: &Path) -> io::Result<Vec<TrustObjection>> {
     Ok(faults)
 }
 
-/// A group that has nobody else in it is no other.
+/// A group without any other user does not count as others.
 fn others_may_write(metadata: &Metadata) -> bool {
     let mode = metadata.mode();
     mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_private_group(metadata.gid(), metadata.uid()))
 }
 
-/// Whether the process that has the directory is one of this user's, and
-/// listens where the directory says.
+/// Whether the process that holds the directory belongs to this user, and
+/// listens at the address in the directory.
 #[cfg(target_os = "linux")]
 fn is_held_by_us(directory: &Path) -> bool {
     use super::lock::{Holder, holder};
@@ -322,7 +321,7 @@ fn is_marked(settings: &Settings) -> bool {
     marked().is_some()
 }
 
-/// The directory without links, and the file that is to know its mark.
+/// The directory without links, and the file that records its mark.
 fn record(settings: &Settings) -> Option<(PathBuf, PathBuf)> {
     let state = settings.state_dir.as_ref()?;
     let path = settings.data_dir.canonicalize().ok()?;
@@ -344,7 +343,7 @@ fn read_mark(directory: &Path) -> Option<String> {
     (text.len() >= key::SHORTEST).then(|| text.to_owned())
 }
 
-/// Two that start at once agree on one mark: held until the lock is dropped.
+/// Held until dropped, so that two simultaneous starts agree on one mark.
 fn lock_marks(settings: &Settings) -> Result<fs::File, String> {
     let state = settings.state_dir.as_ref().ok_or("HOME is not set")?;
     let lock = || {
@@ -359,7 +358,7 @@ fn lock_marks(settings: &Settings) -> Result<fs::File, String> {
     lock().map_err(|error: io::Error| format!("{}: {error}", state.display()))
 }
 
-/// Writes a new mark: an id that was there before may be known to others.
+/// Writes a new mark: other users may know an id that was there before.
 fn mark(settings: &Settings) -> Result<(), String> {
     let fail = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
     let (path, record) = record(settings).ok_or("its path cannot be read")?;
@@ -369,9 +368,9 @@ fn mark(settings: &Settings) -> Result<(), String> {
     file::write_private(&record, entry(&id, &path).as_bytes()).map_err(|error| fail(&record, error))
 }
 
-/// Git ignores what Portway keeps: all of the directory, or where it holds
-/// other things too, Portway's files in it. What stands there before has no
-/// say: a project could have taken them out of it again.
+/// Makes git ignore Portway's files: the whole directory or, where it also
+/// holds other files, only Portway's. Our rules override earlier ones: a
+/// project could have excluded these files from them.
 fn ignore_in_git(directory: &Path) -> io::Result<()> {
     let path = directory.join(IGNORE);
     let there = file::read(&path)?.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The note of an edit that changes a definition and the records of its
-//! server: a small file, there only while the edit goes on.
+//! The note of an edit that changes a definition and the records of its server:
+//! a small file that exists only during the edit.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::{StoreError, StoreErrorKind, file};
 
 const NAME: &str = "unfinished_edit.json";
 
-/// What was noted last and never removed. Blocks on the disk.
+/// The last note that was not removed. Blocks on the disk.
 pub fn unfinished_edit(directory: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let path = directory.join(NAME);
     file::read_alone(&path)

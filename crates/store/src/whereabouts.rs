@@ -1,5 +1,5 @@
-//! Where the program that uses a data directory can be reached: for other
-//! commands on the same machine, since the port may be any.
+//! The address of the program that uses a data directory: for other commands on
+//! the same machine, since the port can be any.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,14 +9,14 @@ use super::{StoreError, StoreErrorKind, file};
 
 const NAME: &str = "address";
 
-/// Says it. Blocks on the disk.
+/// Writes the address. Blocks on the disk.
 pub fn tell_address(directory: &Path, url: &str) -> Result<(), StoreError> {
     let path = directory.join(NAME);
     file::write_private(&path, format!("{url}\n").as_bytes())
         .map_err(|error| StoreErrorKind::io(&path, error).during("say where we can be reached"))
 }
 
-/// What was last said. Whoever was killed is still named: ask there.
+/// The address written last. A killed process is still named: try to connect.
 pub fn known_address(directory: &Path) -> Option<String> {
     let bytes = file::read(&directory.join(NAME)).ok()??;
     let text = String::from_utf8(bytes).ok()?;
@@ -36,8 +36,8 @@ pub fn address_stamp(directory: &Path) -> Option<(u64, SystemTime)> {
     Some((number, metadata.modified().ok()?))
 }
 
-/// For who has just taken the directory: where a predecessor that was killed
-/// said it was, somebody else may be by now, and keys would be sent there.
+/// For a process that has just locked the directory: at the address of a killed
+/// predecessor, another program may listen by now and receive keys.
 pub(super) fn forget_predecessor(directory: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(directory.join(NAME)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -45,7 +45,7 @@ pub(super) fn forget_predecessor(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-/// No gateway listens at `url` any more. The address of a successor stays.
+/// Removes `url`, where no gateway listens any more. Keeps a successor's address.
 pub fn forget_address(directory: &Path, url: &str) {
     if known_address(directory).is_some_and(|known| known == url) {
         let _ = std::fs::remove_file(directory.join(NAME));

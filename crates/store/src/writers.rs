@@ -1,4 +1,4 @@
-//! Whether another process has a file open for writing. What it is about to write
+//! Detects whether another process has a file open for writing. Its next write
 //! would go into a file that has been replaced, and be lost.
 
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::file::read_open;
 
-/// An editor has written what it wants to write by then.
+/// An editor has finished writing after this many waits.
 const WAITS: u32 = 40;
 const WAIT: Duration = Duration::from_millis(5);
 
-/// What a file holds that no process writes to any more; `None` if one
-/// still does after a while.
+/// The content of a file once no process writes to it; `None` if one still does
+/// after the time limit.
 pub(super) fn read_finished(path: &Path, can_tell: bool) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     for _ in 0..WAITS {
@@ -25,10 +25,10 @@ pub(super) fn read_finished(path: &Path, can_tell: bool) -> io::Result<Option<Ve
     Ok(None)
 }
 
-/// `None` where the system cannot tell.
+/// `None` where the system cannot detect it.
 ///
-/// A read lease is refused while anyone has the file open for writing. It is
-/// given back at once: all that is wanted is the answer.
+/// A read lease is refused while any process has the file open for writing. It
+/// is released at once: only the result matters.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "fcntl has no safe form for leases")]
 pub(super) fn has_writer(file: &File) -> Option<bool> {
@@ -40,8 +40,8 @@ pub(super) fn has_writer(file: &File) -> Option<bool> {
         // SAFETY: the descriptor is open, and these commands take an integer.
         Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), command, argument) })
     };
-    // Whoever opens the file while we hold the lease makes the kernel send us
-    // a signal: by default one that ends the process, so one that does not.
+    // A process that opens the file while we hold the lease makes the kernel
+    // send us a signal: the default one ends the process, so we choose another.
     fcntl(F_SETSIG, libc::SIGURG).ok()?;
     match fcntl(libc::F_SETLEASE, libc::F_RDLCK) {
         Ok(_) => {

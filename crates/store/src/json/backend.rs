@@ -1,4 +1,4 @@
-//! All records are in memory: every operation finds what it needs there.
+//! The backend of the store in files: all records are in memory.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What the store has on disk: a snapshot, its backup, and a journal of what
-//! has changed since. A new snapshot is saved first, then its backup, and
-//! only then is the journal emptied: at any moment either of the two
-//! snapshots, with the journal, is everything.
+//! The files of the store: a snapshot, its backup, and a journal of the changes
+//! since. A new snapshot is saved first, then its backup, and only then is the
+//! journal emptied: at any moment either of the two snapshots, together with
+//! the journal, is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::super::state::{Step, StoreState};
 use super::super::{StoreErrorKind, file};
 use super::location::{Location, locate};
 
-/// When the journal makes way for a new snapshot.
+/// The sizes at which a new snapshot replaces the journal.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Sizes {
-    /// At once, when the journal has outgrown this and the snapshot.
+    /// At once, when the journal is larger than this and than the snapshot.
     pub journal: u64,
-    /// In the next quiet moment, as long as all together is no larger.
+    /// When no writes arrive, as long as both together are no larger.
     pub small: u64,
 }
 
@@ -31,10 +31,10 @@ impl Default for Sizes {
     }
 }
 
-/// After a snapshot that could not be saved.
+/// The pause after a snapshot that could not be saved.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Bytes of a file that only shows whether there is room for it.
+/// The size of a test file that shows whether the disk has room.
 const PROBE: usize = 16 * 1024;
 
 pub(in super::super) struct Disk {
@@ -42,17 +42,17 @@ pub(in super::super) struct Disk {
     journal: Journal,
     path: PathBuf,
     sizes: Sizes,
-    /// Of the snapshot, in bytes.
+    /// The size of the snapshot in bytes.
     length: u64,
-    /// The highest that may be on disk.
+    /// The highest generation that may be on disk.
     generation: u64,
-    /// The journal cannot be added to before there is a new snapshot.
+    /// The journal cannot be appended to before there is a new snapshot.
     unsure: bool,
     not_before: Option<Instant>,
 }
 
 impl Disk {
-    /// What is there, repaired, and what a person should hear about it.
+    /// Loads and repairs the files, with warnings for a person.
     pub(crate) fn open(
         directory: &Path,
         sizes: Sizes,
@@ -84,14 +84,14 @@ impl Disk {
             sizes,
             length: loaded.length,
             generation,
-            // An older Portway kept none.
+            // An older Portway kept no journal.
             unsure: repair || loaded.length > 0 && !path.exists(),
             path,
             not_before: None,
         };
         if repair {
             match disk.compact(&state) {
-                // All is known; what is written next has to wait for room.
+                // All records are loaded; the next write has to wait for room.
                 Err(StoreErrorKind::Full) => loaded.warnings.push(format!(
                     "{} cannot be mended: {}",
                     directory.display(),
@@ -103,7 +103,7 @@ impl Disk {
         Ok((disk, state, loaded.warnings))
     }
 
-    /// What is there, without repairing it.
+    /// Loads the files without repairing them.
     pub(crate) fn look(directory: &Path) -> Result<StoreState, StoreErrorKind> {
         let location = locate(directory)?;
         let location = location.earlier.as_deref().unwrap_or(&location);
@@ -117,8 +117,8 @@ impl Disk {
         Ok(state)
     }
 
-    /// Durable once this returns. `before` is what the disk holds, `after`
-    /// what the steps make of it.
+    /// Durable once this returns. `before` is the state on disk, `after` the
+    /// state after the steps.
     pub(crate) fn save(
         &mut self,
         before: &StoreState,
@@ -126,7 +126,7 @@ impl Disk {
         after: &StoreState,
     ) -> Result<(), StoreErrorKind> {
         if self.length == 0 {
-            // The very first is the snapshot itself.
+            // The very first save writes the snapshot itself.
             return self.compact(after);
         }
         if self.unsure {
@@ -145,13 +145,13 @@ impl Disk {
             .map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
-    /// The journal has grown too large.
+    /// Whether the journal has grown too large.
     pub(crate) fn is_due(&self) -> bool {
         let large = self.journal.length() > self.sizes.journal.max(self.length);
         large && self.not_before.is_none_or(|at| at <= Instant::now())
     }
 
-    /// Whether a quiet moment should be used.
+    /// Whether the files are small enough to rewrite when no writes arrive.
     pub(crate) fn is_small(&self) -> bool {
         let length = self.journal.length();
         length > 0 && length + self.length <= self.sizes.small
@@ -161,18 +161,18 @@ impl Disk {
         self.unsure || self.journal.length() > 0
     }
 
-    /// Puts everything into a new snapshot.
+    /// Writes the whole state into a new snapshot.
     pub(crate) fn compact(&mut self, state: &StoreState) -> Result<(), StoreErrorKind> {
         self.not_before = Some(Instant::now() + RETRY);
         let prepared = self.snapshot.prepare(self.generation + 1, state)?;
-        // From here on a start may find the new one, to which the journal
+        // From here on a start may find the new snapshot, to which the journal
         // does not belong.
         self.generation += 1;
         self.unsure = true;
         let bytes = self.snapshot.place(prepared)?;
         self.length = bytes.len() as u64;
-        // Before the journal goes: with the backup that there was, it is all
-        // that a start would have if this snapshot turned out damaged.
+        // Before the journal is emptied: with the previous backup, the journal
+        // is all that a start would have if this snapshot were damaged.
         self.snapshot.save_backup(&bytes)?;
         self.journal = Journal::start(&self.path, self.generation)?;
         self.unsure = false;
@@ -181,9 +181,9 @@ impl Disk {
     }
 }
 
-/// Copies what we kept under the usual name, whose snapshot is another
-/// application's by now. The snapshot goes last: without it, all is copied
-/// again.
+/// Copies our files from the usual name, whose snapshot now belongs to another
+/// application. The snapshot is copied last: without it, the next start copies
+/// everything again.
 fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
     let copy = |from: &Path, to: &Path| {
         let bytes = file::read_own(from).map_err(|error| StoreErrorKind::io(from, error))?;
@@ -194,8 +194,8 @@ fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
     copy(&earlier.snapshot.backup(), to.snapshot.path())
 }
 
-/// Adds to the warnings what is wrong with the journal. Whether it has to be
-/// replaced; what cannot be used of it has got another name by then.
+/// Adds the faults of the journal to the warnings. Returns whether it must be
+/// replaced; its unusable content then has another name.
 fn complain(
     path: &Path,
     found: &JournalContents<Vec<Step>>,
@@ -205,7 +205,7 @@ fn complain(
     let older = found.generation.is_some_and(|it| it < loaded.generation);
     let newer = found.generation.is_some_and(|it| it > loaded.generation);
     if older {
-        // The snapshot has it all: a crash came between the two.
+        // The snapshot has all of it: a crash happened between the two.
         return Ok(true);
     }
     if newer {
@@ -235,8 +235,8 @@ fn complain(
     Ok(loaded.recovered)
 }
 
-/// Keeps a file under another name as well: the first must stay until what
-/// is good of it is saved.
+/// Links a file to a second name: the first must stay until its good part is
+/// saved.
 fn keep(path: &Path) -> Result<PathBuf, StoreErrorKind> {
     let aside = aside(path);
     fs::hard_link(path, &aside)

@@ -1,6 +1,6 @@
-//! Which files hold the records. They are called `mcp_instances`, unless
-//! another application keeps a file of that name in the directory: that one
-//! is not touched.
+//! The files that hold the records. Their name is `mcp_instances`, unless
+//! another application keeps a file of that name in the directory: Portway does
+//! not touch that file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::super::{StoreErrorKind, file, foreign};
 const USUAL: &str = "mcp_instances";
 const BESIDE: &str = "portway_instances";
 
-/// How every snapshot of ours begins.
+/// The first bytes of every snapshot of ours.
 const OURS: &[u8] = b"{\"version\":";
 
 pub(in super::super) struct Location {
@@ -18,7 +18,7 @@ pub(in super::super) struct Location {
     pub journal: PathBuf,
     /// The file of the other application.
     pub foreign: Option<PathBuf>,
-    /// What we kept under the usual name before there was that file.
+    /// Our files under the usual name, from before that file existed.
     pub(super) earlier: Option<Box<Location>>,
 }
 
@@ -32,12 +32,12 @@ impl Location {
         }
     }
 
-    /// Whether anything of ours is there beside the snapshot itself.
+    /// Whether our journal or backup exists beside the snapshot.
     fn has_siblings(&self) -> bool {
         self.journal.exists() || self.snapshot.backup().exists()
     }
 
-    /// What a person should hear.
+    /// A warning for a person.
     pub(super) fn warning(&self) -> Option<String> {
         let foreign = self.foreign.as_ref()?.display();
         Some(format!(
@@ -48,13 +48,13 @@ impl Location {
     }
 }
 
-/// Looks, and changes nothing.
+/// Only reads the directory.
 pub(in super::super) fn locate(directory: &Path) -> Result<Location, StoreErrorKind> {
     let (usual, mut beside) = (
         Location::new(directory, USUAL),
         Location::new(directory, BESIDE),
     );
-    // A journal alone is a move that was interrupted.
+    // A journal alone means that a move was interrupted.
     let moved = beside.snapshot.path().exists() || beside.snapshot.backup().exists();
     let foreign = is_foreign(&usual)?;
     if !foreign && !moved {
@@ -68,8 +68,8 @@ pub(in super::super) fn locate(directory: &Path) -> Result<Location, StoreErrorK
 }
 
 /// A damaged file of ours is not foreign: it is put aside, and its backup
-/// takes its place. A journal or a backup beside it tells that it is ours:
-/// another application's file is empty or torn too while it is being written.
+/// replaces it. A journal or a backup beside it marks it as ours: another
+/// application's file is also empty or torn while it is being written.
 fn is_foreign(usual: &Location) -> Result<bool, StoreErrorKind> {
     let path = usual.snapshot.path();
     let bytes = match file::read_own(path) {

@@ -1,21 +1,21 @@
-//! How much memory the process may have, as the system tells.
+//! The memory limit of the process, as the system reports it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of what the process may have, what clients may hold: an answer on its way
-/// exists up to three times for moments, and the catalogs and records need
-/// their place beside it.
+/// The divisor of the process's limit that gives the share of clients: a
+/// response in flight briefly exists up to three times, and the catalogs and
+/// records also need memory.
 const PART: u64 = 4;
 
-/// Where no limit is set.
+/// The budget where no limit is set.
 const MOST: u64 = 512 << 20;
 
-/// Less would refuse single answers.
+/// A smaller budget would refuse single responses.
 const LEAST: u64 = 32 << 20;
 
-/// The budget where no setting says otherwise: a quarter of the control
-/// group's limit or of the machine's memory, between 32 and 512 MiB.
+/// The budget if no setting gives one: a quarter of the control group's limit
+/// or of the machine's memory, between 32 and 512 MiB.
 pub fn default_budget() -> usize {
     let limits = [control_group(), machine()];
     let limit = limits.into_iter().flatten().min();
@@ -23,7 +23,7 @@ pub fn default_budget() -> usize {
     usize::try_from(budget.clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
-/// All the memory there is.
+/// The total memory of the machine.
 fn machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -38,8 +38,8 @@ fn control_group() -> Option<u64> {
     smallest(&groups, Path::new("/sys/fs/cgroup"))
 }
 
-/// The smallest limit of the process's group and of those around it, in
-/// version 2 (`0::/path`) and version 1 (`5:memory:/path`).
+/// The smallest limit of the process's group and of its ancestors, in version 2
+/// (`0::/path`) and version 1 (`5:memory:/path`).
 pub(super) fn smallest(groups: &str, root: &Path) -> Option<u64> {
     let mut limits = Vec::new();
     for line in groups.lines() {
@@ -55,7 +55,7 @@ pub(super) fn smallest(groups: &str, root: &Path) -> Option<u64> {
             _ => continue,
         };
         // Inside a container the path may be the host's, and the group's own
-        // files stand at the mount itself.
+        // files are at the mount itself.
         let group = mount.join(path.trim_start_matches('/'));
         let around = group.ancestors().take_while(|at| at.starts_with(&mount));
         let files = around.map(|at: &Path| -> PathBuf { at.join(file) });
@@ -64,7 +64,7 @@ pub(super) fn smallest(groups: &str, root: &Path) -> Option<u64> {
     limits.into_iter().min()
 }
 
-/// `max`, and the huge number that version 1 has in its place, are none.
+/// `max`, and the huge number that version 1 uses instead, mean no limit.
 fn read(file: &Path) -> Option<u64> {
     let limit: u64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     (limit < 1 << 60).then_some(limit)

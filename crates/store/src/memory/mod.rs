@@ -1,6 +1,6 @@
-//! How much memory may be held for clients: one budget for request bodies,
-//! answers on their way and what streams keep, with a share for each
-//! principal, and what is done to give freed memory back to the system.
+//! The memory held for clients: one budget for request bodies, responses in
+//! flight and stream buffers, with a share for each principal; and the return
+//! of freed memory to the system.
 
 mod limit;
 mod release;
@@ -17,21 +17,21 @@ use parking_lot::Mutex;
 pub use limit::default_budget;
 pub use release::{keep_small, release_freed};
 
-/// Smaller texts are not counted: a connection holds one at most, and costs
+/// Smaller texts are not counted: a connection holds at most one, and costs
 /// more than that by itself.
 pub const UNCOUNTED: usize = 4 << 10;
 
-/// One share of the budget. Bytes taken from it are taken from all above it.
+/// One share of the budget. Bytes taken from it are also taken from its parents.
 #[derive(Debug)]
 pub struct Account {
     used: AtomicUsize,
     limit: usize,
     above: Option<Arc<Account>>,
-    /// Shared by many principals: that it is full is the fault of none.
+    /// Many principals share it: none of them is to blame when it is full.
     common: bool,
 }
 
-/// There is no room for so many bytes.
+/// There is no room for this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     #[error(
@@ -62,7 +62,7 @@ impl Account {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Why nothing new should be begun.
+    /// The reason to refuse new work, if there is one.
     pub fn full(&self) -> Option<Full> {
         let above = || self.above.as_ref().and_then(|above| above.full());
         (self.used() >= self.limit)
@@ -78,9 +78,9 @@ impl Account {
         }
     }
 
-    /// Counts bytes if there is room for them. A share that holds nothing
-    /// takes any one text that fits into the whole: a limit on memory must
-    /// not become one on the size of an answer.
+    /// Counts bytes if there is room for them. An empty share takes any one
+    /// text that fits into the whole budget: a limit on memory must not become
+    /// a limit on the size of a response.
     pub fn take(self: &Arc<Account>, bytes: usize) -> Result<Charge, Full> {
         let charge = self.charge(bytes);
         let mut account = Some(self);
@@ -94,7 +94,7 @@ impl Account {
         Ok(charge)
     }
 
-    /// Counts bytes that are there whether there is room or not.
+    /// Counts bytes that already exist, whether there is room or not.
     pub fn charge(self: &Arc<Account>, bytes: usize) -> Charge {
         let mut account = Some(self);
         while let Some(one) = account {
@@ -126,8 +126,8 @@ impl Drop for Charge {
 }
 
 impl Charge {
-    /// Bytes that are counted for as long as anybody has them: the HTTP
-    /// server keeps them until the client has taken the last one.
+    /// Bytes that are counted as long as a reference exists: the HTTP server
+    /// keeps them until the client has received the last one.
     pub fn bind(self: Arc<Charge>, bytes: Bytes) -> Bytes {
         struct CountedBytes(
             Bytes,
@@ -142,13 +142,13 @@ impl Charge {
     }
 }
 
-/// All of it, and who has which share.
+/// The whole budget and its shares.
 #[derive(Debug)]
 pub struct Budget {
     everything: Arc<Account>,
-    /// All principals but the admin: what is left is the admin's.
+    /// The share of all principals but the admin, who may also use the rest.
     clients: Arc<Account>,
-    /// The lock is held for a lookup, and only where a key is first used.
+    /// Held for a lookup, and only at the first use of a key.
     users: Mutex<HashMap<Arc<str>, Weak<Account>>>,
 }
 
@@ -171,12 +171,12 @@ impl Budget {
         &self.everything
     }
 
-    /// Whoever shows no credential.
+    /// The share of clients without a credential.
     pub fn anybody(&self) -> &Arc<Account> {
         &self.clients
     }
 
-    /// The share of all that one user has: half of the budget.
+    /// The share of one user: half of the budget.
     pub fn user(&self, user: &Arc<str>) -> Arc<Account> {
         let mut users = self.users.lock();
         if let Some(known) = users.get(user).and_then(Weak::upgrade) {
@@ -188,8 +188,8 @@ impl Budget {
         account
     }
 
-    /// The share of one key: a quarter of the budget, and what its user has
-    /// left. `None` for a key of the admin's.
+    /// The share of one key: a quarter of the budget, within its user's share.
+    /// `None` for a key of the admin's.
     pub fn key(&self, user: Option<&Arc<str>>) -> Arc<Account> {
         let limit = self.limit() / 4;
         match user {

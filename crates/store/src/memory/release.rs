@@ -1,7 +1,7 @@
-//! Gives memory back to the system once it is free. The allocator of glibc
-//! keeps what was freed for later: after a burst that is most of the process.
+//! Returns freed memory to the system. The allocator of glibc keeps freed
+//! memory for later: after a burst that is most of the process.
 
-/// What is free and not given back may be so much.
+/// The free memory that the process may keep.
 const SLACK: usize = 8 << 20;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -11,8 +11,8 @@ mod glibc {
     /// seen, and answers of megabytes end up between small ones.
     const MAPPED: libc::c_int = 512 << 10;
 
-    /// So much may be free at the end of a heap: to shrink it and let it grow
-    /// again costs a system call each.
+    /// The free memory that may stay at the end of a heap: shrinking and
+    /// growing it costs a system call each.
     const SPARE: libc::c_int = 4 << 20;
 
     #[expect(unsafe_code, reason = "mallopt sets numbers of the allocator")]
@@ -21,7 +21,7 @@ mod glibc {
         // memory of its own.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let heaps = libc::c_int::try_from(cores.clamp(2, 64)).unwrap_or(2);
-        // Should one be refused, the default stays.
+        // If a setting is refused, the default stays.
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
             libc::mallopt(libc::M_TRIM_THRESHOLD, SPARE);
@@ -41,7 +41,7 @@ mod glibc {
         unsafe { libc::malloc_trim(0) };
     }
 
-    /// Of the process, without what is mapped from files.
+    /// The resident memory of the process, without mapped files.
     pub(super) fn resident() -> Option<usize> {
         let text = std::fs::read_to_string("/proc/self/statm").ok()?;
         let mut pages = text.split_ascii_whitespace().skip(1);
@@ -51,13 +51,13 @@ mod glibc {
     }
 }
 
-/// Sets the allocator up; to be called before threads are started.
+/// Configures the allocator; call this before threads are started.
 pub fn keep_small() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::configure();
 }
 
-/// Gives back what is free if it is much; whether it did.
+/// Returns free memory to the system if there is much; whether it did.
 pub fn release_freed() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if let Some(resident) = glibc::resident() {

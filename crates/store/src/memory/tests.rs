@@ -28,7 +28,7 @@ fn t_one_key_cannot_take_all() {
     assert!(other.full().is_none() && other.take(250).is_ok());
     drop(held);
     assert!(one.full().is_none());
-    // A single text may be larger than a share, not than the whole.
+    // A single text may be larger than a share, but not than the whole budget.
     drop(one.take(800).unwrap());
     assert!(one.take(1001).is_err());
     assert_eq!((one.used(), budget.admin().used()), (0, 0));
@@ -66,7 +66,7 @@ fn t_the_smallest_limit_of_the_control_groups_counts() {
     assert!((32 << 20..=512 << 20).contains(&default_budget()));
 }
 
-/// Whether a burst's memory goes back, for the test below.
+/// Releases the memory of a burst, for the test below.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 #[ignore = "needs a process of its own"]
@@ -81,8 +81,8 @@ fn burst() {
     assert!(!release_freed(), "nothing much is left to give back");
 }
 
-/// The other tests of this process allocate and free beside it, so it runs in
-/// another one.
+/// The other tests of this process allocate at the same time, so the test runs
+/// in another process.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn t_freed_memory_is_given_back() {

@@ -1,5 +1,5 @@
-//! Old records, and records of another application, become entries; and what a
-//! migration reads before they do.
+//! Turns old records, and records of another application, into entries; and
+//! reads them for a migration before that.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Row};
@@ -14,7 +14,7 @@ use super::namespace::Namespace;
 use super::save::save;
 use super::{TouchedEntries, foreign, load, table};
 
-/// Old records become entries, all or none.
+/// Turns old records into entries, all or none.
 pub(super) async fn migrate(
     tx: &mut PgConnection,
 ) -> Result<(Vec<MigratedInstance>, TouchedEntries), DbError> {
@@ -50,8 +50,8 @@ pub(super) async fn adopt(
     Ok((all, touched))
 }
 
-/// Writes one record in a transaction of its own within the other, so that a
-/// rule of the database which forbids it does not cost the others.
+/// Writes one record in a nested transaction, so that a rule of the database
+/// which forbids it does not undo the others.
 async fn refusal(
     tx: &mut PgConnection,
     state: &StoreState,
@@ -107,7 +107,7 @@ pub(super) async fn contents(
     Ok(contents)
 }
 
-/// Takes no lock but the one of any reader.
+/// Takes no lock but the one that every reader takes.
 pub(super) async fn rows_of(
     connection: &mut PgConnection,
     schema: &str,

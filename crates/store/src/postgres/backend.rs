@@ -1,5 +1,5 @@
-//! Every operation loads the rows that it needs, runs the rule and writes its
-//! steps, in one transaction; what keys open comes from memory.
+//! The backend in PostgreSQL: every operation loads the rows that it needs, runs
+//! the rule and writes its steps, in one transaction; grants come from memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::save::save;
 use super::{PostgresStore, TouchedEntries, adopt, moved, quota, servers, table};
 use config::ServerName;
 
-/// Work on a connection, which may run again: it gets what it needs by reference.
+/// Work on a connection, which may run again: it borrows its input.
 fn work<T, G, F>(given: G, run: F) -> impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T>
 where
     G: Send + Sync + 'static,
@@ -35,7 +35,7 @@ where
     move |connection| run(connection, given.clone())
 }
 
-/// A rule on what is in the database: its answer, and the entries it touched.
+/// Runs a rule on the database: returns its result, and the entries it touched.
 async fn apply<T>(
     tx: &mut PgConnection,
     needs: &RecordSelection,
@@ -50,7 +50,7 @@ async fn apply<T>(
     }
     save(tx, &state, &steps).await?;
     let mut touched: TouchedEntries = steps.iter().flat_map(|step| state.touched(step)).collect();
-    // Also where nothing changes: memory may be behind an earlier change.
+    // Also where nothing changes: memory may lack an earlier change.
     touched.extend(needs.entry.filter(|id| state.entries.contains_key(id)));
     Ok((value, touched))
 }
@@ -154,7 +154,7 @@ impl Backend for PostgresStore {
 
     async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
         let status = &self.database.status;
-        // A database that is known to be away is not waited for.
+        // Does not wait for a database that is known to be unreachable.
         let asked = if status.is_away() {
             Err(MirrorError {
                 kind: StoreErrorKind::Unavailable("the database does not answer".to_owned()),

@@ -1,6 +1,6 @@
-//! The way to the database: few connections, and no operation that waits for
-//! long. Each runs in a task of its own, so that a caller who goes away
-//! leaves no connection in the middle of something.
+//! Access to the database: few connections, and no operation that waits for
+//! long. Each operation runs in a task of its own, so that a caller that is
+//! cancelled leaves no connection in the middle of a transaction.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use config::{DatabaseSchema, Secret};
 
 const CONNECTIONS: u32 = 8;
 
-/// For one operation as a whole, and for the parts of it.
+/// The time limits of one operation as a whole, and of its parts.
 pub(super) const LIMIT: Duration = Duration::from_millis(2300);
 const ACQUIRE: Duration = Duration::from_secs(2);
 
-/// For what goes through whole tables.
+/// The time limit of operations that read whole tables.
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
-/// What the database itself enforces, should we be gone.
+/// Limits that the database itself enforces, should this process be gone.
 const SESSION_LIMITS: &str = "set statement_timeout = '2s'; set lock_timeout = '1s'; \
      set idle_in_transaction_session_timeout = '5s'";
 
-/// Operations that may wait for a connection at a time.
+/// The number of operations that may wait for a connection.
 const WAITING: usize = 1024;
 
-/// How often one is tried in all, after a deadlock or on a dead connection.
+/// The number of attempts in all, after a deadlock or on a dead connection.
 const TRIES: usize = 4;
 
-/// An idle connection is looked at before it is trusted again.
+/// A connection that was idle for this long is tested before use.
 const STALE: Duration = Duration::from_secs(10);
 
-/// The port on which Supabase pools by transaction.
+/// The port of Supabase's transaction pooler.
 const TRANSACTION_POOLER: u16 = 6543;
 
 pub(super) type DbFuture<'c, T> = BoxFuture<'c, Result<T, DbError>>;
@@ -50,10 +50,10 @@ pub(super) type DbFuture<'c, T> = BoxFuture<'c, Result<T, DbError>>;
 pub(super) struct Database {
     options: PgConnectOptions,
     pub(super) namespace: Namespace,
-    /// Replaced after every interruption: what the old one holds is of no use.
+    /// Replaced after every interruption: the old pool's connections are dead.
     pool: RwLock<Arc<PgPool>>,
     pub(super) status: MirrorStatus,
-    /// How this process is called in notices.
+    /// The name of this process in notifications.
     pub(super) origin: Uuid,
     running: AtomicUsize,
 }
@@ -73,7 +73,7 @@ impl Database {
         })
     }
 
-    /// A connection beside the pool, without time limits of its own.
+    /// A connection outside the pool, without time limits of its own.
     pub(super) async fn connect(&self) -> Result<PgConnection, DbError> {
         let search_path = self.namespace.search_path();
         let connecting = async {
@@ -102,9 +102,9 @@ impl Database {
         *self.pool.write() = fresh;
     }
 
-    /// One connection of `stale` is dead or has statements of before a change
-    /// of the tables, so the others are too; whoever finds that out first
-    /// replaces the pool.
+    /// Replaces the pool after one connection of `stale` was dead or had
+    /// statements older than a change of the tables, since the others are the
+    /// same. Only the first caller to notice replaces it.
     fn renew_from(&self, stale: &Arc<PgPool>) {
         let mut current = self.pool.write();
         if Arc::ptr_eq(&current, stale) {
@@ -117,7 +117,7 @@ impl Database {
         pool.clone()
     }
 
-    /// Something that only looks.
+    /// Runs an operation that only reads.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
@@ -127,7 +127,7 @@ impl Database {
         self.run(limit, OperationKind::Read, work).await
     }
 
-    /// A transaction: all of it, or nothing.
+    /// Runs a transaction: all of it, or nothing.
     pub(super) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
@@ -137,7 +137,7 @@ impl Database {
         self.run(limit, OperationKind::Write, work).await
     }
 
-    /// Like [`Database::read`], for those who find out whether anybody answers.
+    /// Like [`Database::read`], for callers that test the connection.
     pub(super) async fn try_read<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
@@ -146,7 +146,7 @@ impl Database {
         self.run(limit, OperationKind::Read, work).await
     }
 
-    /// A database that is known to be away is not waited for.
+    /// Fails at once if the database is known to be unreachable.
     fn not_away(&self) -> Result<(), DbError> {
         if self.status.is_away() {
             Err(DbError::Away)
@@ -203,10 +203,9 @@ impl Database {
     }
 }
 
-/// An attempt that failed.
 struct FailedAttempt {
     fault: DbError,
-    /// A COMMIT was sent and not answered: the change may have been made.
+    /// COMMIT was sent and got no response: the change may have been made.
     maybe_committed: bool,
 }
 
@@ -260,7 +259,7 @@ fn unavailable(text: &str) -> DbError {
     DbError::Rule(StoreErrorKind::Unavailable(text.to_owned()))
 }
 
-/// One of those who wait; gives its place back however it ends.
+/// The slot of a waiting operation; released however the operation ends.
 struct OperationSlot(Arc<Database>);
 
 impl OperationSlot {
@@ -285,7 +284,7 @@ fn options(url: &Secret) -> Result<PgConnectOptions, StoreErrorKind> {
             "SUPABASE_DB_URL leads to the transaction pooler (port {TRANSACTION_POOLER}), {USE}"
         )));
     }
-    // Without a word on it, nothing leaves this machine in the clear.
+    // Without `sslmode`, nothing leaves this machine unencrypted.
     let silent = !url.expose().contains("sslmode=");
     let here = options.get_socket().is_some()
         || matches!(
@@ -299,12 +298,12 @@ fn options(url: &Secret) -> Result<PgConnectOptions, StoreErrorKind> {
     };
     Ok(options
         .application_name("portway")
-        // Poolers refuse what they do not know.
+        // Poolers refuse settings that they do not know.
         .extra_float_digits(None)
         .disable_statement_logging())
 }
 
-/// What to do about a pooler that does not work.
+/// The advice for a pooler that does not work.
 pub(super) const USE: &str = "which does not deliver change notices; use the direct connection \
      or the session pooler (port 5432)";
 

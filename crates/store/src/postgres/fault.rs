@@ -1,5 +1,5 @@
-//! What went wrong with the database, in words that hold no SQL, no value of
-//! a row and nothing of the URL.
+//! Errors of the database, in words that hold no SQL, no value of a row and no
+//! part of the URL.
 
 use std::io::ErrorKind;
 
@@ -9,15 +9,15 @@ use sqlx::postgres::{PgDatabaseError, PgQueryResult};
 use super::super::StoreErrorKind;
 use super::namespace::COMPANION;
 
-/// Why an operation did not come to an end.
+/// Why an operation failed.
 #[derive(Debug)]
 pub(super) enum DbError {
-    /// By the rules of the data.
+    /// A rule of the data forbids it.
     Rule(StoreErrorKind),
     Sql(sqlx::Error),
-    /// No answer within our own limit.
+    /// No response within our own limit.
     Late,
-    /// The database is known to be away; it was not asked.
+    /// The database is known to be unreachable; it got no request.
     Away,
 }
 
@@ -33,7 +33,7 @@ impl From<StoreErrorKind> for DbError {
     }
 }
 
-/// Named in the migrations. A name among these is checked before it is
+/// Constraints of the migrations. A rule checks these names before they are
 /// written, so that a clash here means: another transaction was faster.
 const LATE_CLASHES: &[&str] = &[
     "mcp_binding_name",
@@ -44,7 +44,7 @@ const LATE_CLASHES: &[&str] = &[
     "mcp_server_definition_pkey",
 ];
 
-/// Each constraint that a caller can run into, and what it protects.
+/// Each constraint that a caller can violate, and what it protects.
 const TAKEN: &[(&str, &str)] = &[
     ("mcp_v2_key", "the key"),
     ("mcp_key", "the key"),
@@ -72,8 +72,8 @@ fn known(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     found.map(|(_, words)| *words)
 }
 
-/// A change of a record that is there and locked. PostgreSQL reports nothing
-/// where a trigger or rule of the database's owner left the row out.
+/// Checks the change of a record that exists and is locked. PostgreSQL reports
+/// no error where a trigger or rule of the database's owner skipped the row.
 pub(super) fn written(done: &PgQueryResult) -> Result<(), DbError> {
     match done.rows_affected() {
         0 => Err(DbError::Sql(sqlx::Error::RowNotFound)),
@@ -82,8 +82,8 @@ pub(super) fn written(done: &PgQueryResult) -> Result<(), DbError> {
 }
 
 /// Whether a function of the database's owner raised it, with a code of the
-/// owner's choice. Unlike the message and the context, the name of
-/// PostgreSQL's own routine is in no language.
+/// owner's choice. Unlike the message and the context, the name of PostgreSQL's
+/// own routine is not translated.
 fn is_raised(error: &dyn DatabaseError) -> bool {
     routine(error) == Some("exec_stmt_raise")
 }
@@ -92,7 +92,7 @@ fn routine(error: &dyn DatabaseError) -> Option<&str> {
     error.try_downcast_ref::<PgDatabaseError>()?.routine()
 }
 
-/// Says something of the moment, wherever it arises.
+/// Whether the error is temporary, wherever it arises.
 fn is_transient(code: &str) -> bool {
     away(code)
         || matches!(
@@ -101,14 +101,14 @@ fn is_transient(code: &str) -> bool {
         )
 }
 
-/// SQLSTATE classes and codes that say: not now, or not there.
+/// SQLSTATE classes and codes that mean: unavailable, or unreachable.
 fn away(code: &str) -> bool {
     code.starts_with("08") || code.starts_with("57P") || matches!(code, "53300" | "53400")
 }
 
 impl DbError {
-    /// PostgreSQL's own code: in an exception that a function raised it says
-    /// nothing about PostgreSQL.
+    /// PostgreSQL's own code: in an exception that a function raised, the code
+    /// means nothing about PostgreSQL.
     pub(super) fn code(&self) -> Option<String> {
         let error = self.database_error()?;
         if is_raised(error) {
@@ -125,14 +125,14 @@ impl DbError {
         }
     }
 
-    /// Whether the connection's prepared statements are older than a change
-    /// of the tables. Nothing was done.
+    /// Whether the connection's prepared statements are older than a change of
+    /// the tables. The statement had no effect.
     pub(super) fn is_stale_plan(&self) -> bool {
         let stale = |error| routine(error) == Some("RevalidateCachedQuery");
         self.database_error().is_some_and(stale)
     }
 
-    /// Whether nothing can be said to the database at all.
+    /// Whether the database cannot be reached at all.
     pub(super) fn is_connection(&self) -> bool {
         match self {
             DbError::Rule(_) => false,
@@ -150,8 +150,8 @@ impl DbError {
         }
     }
 
-    /// Whether the connection broke under the operation, as all those made
-    /// before a restart of the database do.
+    /// Whether the connection broke during the operation, as all connections
+    /// from before a restart of the database do.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             DbError::Sql(sqlx::Error::Io(_) | sqlx::Error::BeginFailed) => true,
@@ -163,8 +163,8 @@ impl DbError {
         }
     }
 
-    /// Whether the same again may well succeed: a deadlock, or
-    /// a faster transaction whose work will be visible this time.
+    /// Whether a retry may well succeed: after a deadlock, or after a faster
+    /// transaction whose work will be visible this time.
     pub(super) fn is_clash(&self) -> bool {
         let constraint = self.database_error().and_then(DatabaseError::constraint);
         match self.code().as_deref() {
@@ -205,9 +205,9 @@ impl DbError {
     }
 }
 
-/// A rule that is not ours: a constraint or a NOT NULL column that the
-/// owner added, or an exception that a trigger raised. Its name and no more: the
-/// words of an exception, and the row in the details, may hold anything.
+/// A rule that is not ours: a constraint or a NOT NULL column that the owner
+/// added, or an exception that a trigger raised. Only its name: the message of
+/// an exception, and the row in the details, may hold anything.
 fn rule(error: &dyn DatabaseError, code: &str) -> Option<StoreErrorKind> {
     let raised = is_raised(error);
     let error = error.try_downcast_ref::<PgDatabaseError>()?;
@@ -236,8 +236,8 @@ fn rule(error: &dyn DatabaseError, code: &str) -> Option<StoreErrorKind> {
     Some(StoreErrorKind::Refused { rule, clash })
 }
 
-/// The function of the database's owner in which an error arose, by the
-/// context that PostgreSQL tells, the innermost call first:
+/// The function of the database's owner in which an error arose, from the
+/// context that PostgreSQL reports, the innermost call first:
 /// `PL/pgSQL function public.limit_entries() line 3 at RAISE`.
 fn function(context: &str) -> Option<&str> {
     let (name, _) = context
@@ -262,7 +262,7 @@ fn database(error: &dyn DatabaseError) -> StoreErrorKind {
         return refused;
     }
     let words = match &*code {
-        // A character that text cannot hold there (NUL), or too much of it.
+        // A character that text cannot hold there (NUL), or a too long text.
         "22021" | "22P05" | "22001" | "54000" => return StoreErrorKind::Unfit("a text"),
         "28P01" | "28000" => "the database refuses our credentials",
         "3D000" => "there is no such database",

@@ -1,5 +1,5 @@
-//! Tables that another application made under one of our names: found by a
-//! look at the catalog, which locks nothing and changes nothing.
+//! Tables that another application made under one of our names: found by
+//! reading the catalog, which locks nothing and changes nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,12 @@ use super::super::StoreErrorKind;
 use super::fault::DbError;
 use super::namespace::{Namespace, companion};
 
-/// A table as the first migration makes it. Columns may be added to it, by
-/// later migrations or by the owner of the database.
+/// A table as the first migration makes it. Later migrations or the owner of
+/// the database may add columns to it.
 struct CatalogTable {
     name: &'static str,
     columns: &'static [(&'static str, &'static str)],
-    /// Which no other application would call so.
+    /// A name that no other application would use.
     constraint: &'static str,
 }
 
@@ -103,7 +103,7 @@ const TABLES: &[CatalogTable] = &[
     },
 ];
 
-/// They share the tables' name space.
+/// Indexes share the tables' name space.
 const INDEXES: &[&str] = &[
     "mcp_by_user",
     "mcp_key",
@@ -120,33 +120,32 @@ const INDEXES: &[&str] = &[
     "mcp_idempotency_by_age",
 ];
 
-/// The first migration, which makes the tables.
 const FIRST: i64 = 20_261_116_000_000;
 
-/// What the catalog says of a name.
+/// A relation in the catalog.
 struct Relation {
     kind: String,
     columns: HashSet<String>,
     constraints: Vec<String>,
-    /// Of an index, the table.
+    /// The table of an index.
     indexed: Option<String>,
 }
 
-/// What is in the way of our tables.
+/// Relations that conflict with our tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CatalogFindings {
-    /// Each name with what it is.
+    /// Each name with the kind of its relation.
     taken: Vec<(String, String)>,
-    /// Tables of ours that were changed, each with what is wrong.
+    /// Tables of ours that were changed, each with its problem.
     changed: Vec<(String, String)>,
     /// A schema that is free.
     proposal: Option<String>,
-    /// Whether all of our tables are there.
+    /// Whether all of our tables exist.
     pub(super) complete: bool,
 }
 
 impl CatalogFindings {
-    /// The error of a start that must not happen.
+    /// The error that stops the start, if there is a conflict.
     pub(super) fn refusal(&self) -> Result<(), StoreErrorKind> {
         let Some((name, why)) = self.taken.first() else {
             return self.altered();
@@ -171,7 +170,7 @@ impl CatalogFindings {
         Err(StoreErrorKind::Setup(text))
     }
 
-    /// Another schema would hide the records in our own tables.
+    /// Proposes no other schema, which would hide the records in our own tables.
     fn altered(&self) -> Result<(), StoreErrorKind> {
         let Some((name, why)) = self.changed.first() else {
             return Ok(());
@@ -245,8 +244,8 @@ pub(super) async fn look(
 }
 
 impl CatalogTable {
-    /// Why it is not ours. Without the ledger, which the Supabase CLI does
-    /// not keep, the constraint tells.
+    /// Why the table is not ours. Without the ledger, which the Supabase CLI
+    /// does not keep, the constraint decides.
     fn mismatch(&self, found: &Relation, made_by_us: bool) -> Option<String> {
         if !matches!(found.kind.as_str(), "r" | "p") {
             return Some("it is no table".into());
@@ -302,7 +301,7 @@ async fn relations(
     Ok(each.collect())
 }
 
-/// Types of our tables' names that no table brings along.
+/// Types with the names of our tables that belong to no table.
 async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>, DbError> {
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     let found = sqlx::query_scalar(
@@ -319,10 +318,10 @@ async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ledger {
     Missing,
-    /// There, but not to be read by this user, or without the first migration.
+    /// Exists, but this user cannot read it, or it lacks the first migration.
     Other,
     Applied,
-    /// A table of this name that is none.
+    /// A table of this name that is not a ledger.
     Foreign,
 }
 
@@ -360,9 +359,9 @@ async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<
     }
 }
 
-/// Whether the schema has nothing in it that depends on it, and no rights that
-/// the first migration would revoke. Rights of other roles are fine: somebody
-/// may have made the schema for us.
+/// Whether nothing depends on the schema, and it has no rights that the first
+/// migration would revoke. Rights of other roles are fine: an administrator may
+/// have made the schema for us.
 async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, DbError> {
     let empty = sqlx::query_scalar(
         "select not exists (select 1 from pg_namespace n join pg_depend d \
@@ -378,7 +377,7 @@ async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, D
     Ok(empty)
 }
 
-/// The first of a few names that is free, and its companion too.
+/// The first of a few names that is free together with its companion.
 async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, DbError> {
     let numbered = (2..10).map(|n| format!("portway_{n}"));
     let candidates: Vec<String> = std::iter::once("portway".to_owned())

@@ -1,5 +1,5 @@
-//! Creates with an `Idempotency-Key`. The claim of the key is part of the
-//! transaction that creates: a request with the same key waits for it.
+//! Creates with an `Idempotency-Key`. The transaction that creates also claims
+//! the key: a request with the same key waits for it.
 
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
@@ -11,9 +11,9 @@ use super::fault::DbError;
 use super::table::{at, digest, moment};
 
 pub(super) enum Claim {
-    /// Create it, then [`keep`].
+    /// The caller creates the record, then calls [`keep`].
     Mine,
-    /// An earlier request made it.
+    /// An earlier request created it.
     Made(CreateOutcome),
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn claim(
     }
 }
 
-/// What a create with this key has made.
+/// The record that a create with this key has made.
 pub(super) async fn find(
     connection: &mut PgConnection,
     once: &Idempotency,
@@ -69,12 +69,12 @@ pub(super) async fn find(
     Ok(Some((KeyDigest::from_bytes(once.key), made)))
 }
 
-/// What was made before this is not remembered.
+/// Creates from before this time are forgotten.
 fn forgotten(now: i64) -> i64 {
     now - i64::try_from(ONCE_MILLIS).unwrap_or(i64::MAX)
 }
 
-/// What came of it.
+/// Saves the outcome of a create.
 pub(super) async fn keep(
     connection: &mut PgConnection,
     key: &KeyDigest,
@@ -88,7 +88,7 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// A few of those that are too old, passing over what others hold.
+/// Deletes a few keys that are too old, and skips rows that others have locked.
 async fn forget(connection: &mut PgConnection, before: i64) -> Result<(), DbError> {
     sqlx::query(
         "delete from mcp_idempotency where key in ( \

@@ -1,5 +1,5 @@
-//! Keeps memory in step: one connection that receives every notice, and is
-//! opened again whenever it is lost.
+//! Keeps memory up to date: one connection receives every notification, and is
+//! reopened whenever it is lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use super::fault::DbError;
 use super::mirror::Mirror;
 use super::table::moment;
 
-/// A quiet connection is asked whether it is still there.
+/// A connection that is quiet for this long is pinged.
 const QUIET: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// How long a pause between two attempts may grow.
+/// The first and the longest pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// For a notice to ourselves, at the start.
+/// The time limit of a notification to ourselves, at the start.
 const SELF_TEST: Duration = Duration::from_secs(2);
 
-/// How often the last use of keys is written down.
+/// The interval at which the last use of keys is saved.
 const NOTE_USE: Duration = Duration::from_secs(30);
 
-/// How a listener came to its end.
+/// Why a listener ended.
 enum ListenerLoss {
-    /// The connection is closed or broken: the database may be there.
+    /// The connection is closed or broken: the database may still be up.
     Lost,
-    /// It did not answer a question that was asked after so many answers.
+    /// A ping timed out; holds the number of responses counted before it.
     Silent(u64),
 }
 
@@ -48,8 +48,8 @@ pub(super) async fn listen(database: &Database) -> Result<PgListener, DbError> {
     timeout(LIMIT, making).await.map_err(|_| DbError::Late)?
 }
 
-/// Whether notices arrive here at all: a pooler by transaction takes LISTEN
-/// and delivers nothing.
+/// Checks whether notifications arrive here at all: a transaction pooler
+/// accepts LISTEN and delivers nothing.
 pub(super) async fn self_test(
     database: &Database,
     listener: &mut PgListener,
@@ -72,7 +72,7 @@ pub(super) async fn self_test(
         }
     };
     match timeout(SELF_TEST, testing).await {
-        // It may even be delivered to whoever sent it.
+        // A pooler may even deliver the notification to its own sender.
         Err(_) | Ok(Err(DbError::Sql(sqlx::Error::Protocol(_)))) => {
             let words = format!("SUPABASE_DB_URL leads to a pooler by transaction, {USE}");
             Err(StoreErrorKind::Setup(words).into())
@@ -87,7 +87,7 @@ pub(super) struct MirrorKeeper {
 }
 
 impl MirrorKeeper {
-    /// Follows `listener`, then others, without end.
+    /// Follows `listener`, then its replacements, without end.
     pub(super) async fn run(self, listener: PgListener) {
         let mut next = Some(listener);
         let mut pause = FIRST_PAUSE;
@@ -109,7 +109,7 @@ impl MirrorKeeper {
         }
     }
 
-    /// Listens first, then reads everything: nothing falls between.
+    /// Listens first, then reads everything, so that no change is missed.
     async fn again(&self) -> Option<PgListener> {
         let answers = self.database.status.answers();
         let listening = listen(&self.database).await;
@@ -119,7 +119,7 @@ impl MirrorKeeper {
         }
         self.database.renew();
         self.database.status.set_behind();
-        // One that can be asked, but does not tell, is asked again and again.
+        // A database that responds without notifications is read repeatedly.
         let read = self.mirror.reload(listening.is_ok()).await;
         match (read, listening) {
             (Ok(()), Ok(listener)) => {
@@ -144,7 +144,7 @@ impl MirrorKeeper {
             let heard = tokio::select! {
                 heard = timeout(QUIET, listener.try_recv()) => heard,
                 () = self.mirror.doubt.notified() => {
-                    // If that fails too, so will the next ping.
+                    // If this fails too, the next ping fails as well.
                     let _ = self.mirror.reload(true).await;
                     continue;
                 }
@@ -168,7 +168,7 @@ impl MirrorKeeper {
         }
     }
 
-    /// `<who> <what>`, as the migrations say it.
+    /// Handles a notification `<origin> <change>`, as the migrations send it.
     fn heard(&self, notice: &PgNotification) {
         let Some((who, what)) = notice.payload().split_once(' ') else {
             return;
@@ -189,7 +189,7 @@ impl MirrorKeeper {
         }
     }
 
-    /// Writes down when keys were last used, where that has changed.
+    /// Saves the times of last use that have changed.
     async fn note_use(&self, noted: &mut HashMap<EntryId, Timestamp>) {
         let grants = self.mirror.grants.all();
         let mut fresh: Vec<(EntryId, Timestamp)> = grants
@@ -211,7 +211,7 @@ impl MirrorKeeper {
         }
     }
 }
-/// Notes about when keys were used; sends no notice.
+/// Writes the times of last use; sends no notification.
 async fn note_last_use(
     tx: &mut PgConnection,
     used: &[(EntryId, Timestamp)],

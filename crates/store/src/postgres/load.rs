@@ -1,6 +1,6 @@
-//! Loads the rows that a rule looks at. Rows that are to change are locked until
-//! the transaction ends; what other transactions do meanwhile to rows that are
-//! not, the constraints of the tables notice.
+//! Loads the rows that a rule reads. Rows that are to change are locked until
+//! the transaction ends; the constraints of the tables catch what other
+//! transactions do meanwhile to the other rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ pub(super) async fn load(
 }
 
 impl StoreState {
-    /// Without their bindings; an entry that is there stays as it is.
+    /// Adds entries without their bindings; keeps an entry that is already there.
     fn add_entries(&mut self, found: Vec<Entry>) {
         let entries = Arc::make_mut(&mut self.entries);
         for entry in found {
@@ -128,8 +128,8 @@ impl StoreState {
     }
 }
 
-/// Reserves the number of a new record, or finds what an earlier request with
-/// the same `Idempotency-Key` made; whether the record is to be created.
+/// Reserves the number of a new record, or finds the record of an earlier request
+/// with the same `Idempotency-Key`; whether the record is to be created.
 async fn create(
     connection: &mut PgConnection,
     kind: RecordKind,
@@ -141,7 +141,7 @@ async fn create(
     {
         let id = made.id;
         let key = KeyDigest::from_bytes(request.key);
-        // The claim has decided that it is remembered.
+        // The claim has already decided that it is remembered.
         let at = Timestamp::now();
         let made = CreateOutcome { at, ..made };
         let needs = match kind {
@@ -197,7 +197,7 @@ async fn new_ids<R: RecordTable>(
     Ok(ids.fetch_all(connection).await?)
 }
 
-/// The bindings of an entry in the order they were made, with their tools.
+/// The bindings of an entry in the order of creation, with their tools.
 async fn bindings(
     connection: &mut PgConnection,
     entry: EntryId,
@@ -227,8 +227,8 @@ async fn bindings(
     Ok(())
 }
 
-/// A tool, locked against changes, deletion and binding; the entries
-/// that have it, and which of their other tools has the name it is to get.
+/// A tool, locked against changes, deletion and binding; the entries that have
+/// it, and their other tools that have its new name.
 async fn bound_tool(
     tx: &mut PgConnection,
     owner: Option<&str>,
@@ -274,7 +274,7 @@ async fn bound_tool(
     Ok(())
 }
 
-/// What the rules look at that make an entry of an old record.
+/// Loads what the rules read that make an entry of an old record.
 pub(super) async fn conversion(
     tx: &mut PgConnection,
     record: &Instance,

@@ -1,6 +1,6 @@
-//! The copy in memory of what keys open. One task reads, one read at a time,
-//! so that an older read can never take the place of a newer one; whoever
-//! waits meanwhile shares the next.
+//! The copy of the grants in memory. One task reads, one read at a time, so
+//! that an older read never replaces a newer one; all requests that wait
+//! meanwhile share the next read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
@@ -16,30 +16,30 @@ use super::database::{Database, LONG};
 use super::fault::DbError;
 use super::table::{self, RecordTable, columns};
 
-/// Those who may wait for a read.
+/// The number of requests that may wait for a read.
 const WAITING: usize = 2048;
 
-/// For a read of a few entries.
+/// The time limit of a read of a few entries.
 const READ: Duration = Duration::from_millis(1500);
 
-/// Changes that others may not have heard of yet.
+/// The capacity of the channel of changes.
 const CHANGES: usize = 4096;
 
 pub(super) struct Mirror {
     pub(super) grants: GrantDirectory,
     pub(super) changes: broadcast::Sender<StoreChange>,
-    /// Something could not be read that should have been.
+    /// Notified when a necessary read has failed.
     pub(super) doubt: Notify,
     requests: mpsc::Sender<MirrorRead>,
 }
 
-/// What to read again.
+/// The records to read again.
 #[derive(Default)]
 struct MirrorScope {
     entries: Vec<EntryId>,
     keys: Vec<KeyDigest>,
     everything: bool,
-    /// Memory is in step from then on.
+    /// Memory is up to date after this read.
     in_step: bool,
 }
 
@@ -48,11 +48,11 @@ struct MirrorRead {
     reply: oneshot::Sender<Result<ClosedGrants, MirrorError>>,
 }
 
-/// Why there was no answer.
+/// Why a read failed.
 #[derive(Clone)]
 pub(super) struct MirrorError {
     pub(super) kind: StoreErrorKind,
-    /// The database could not be reached.
+    /// Set if the database could not be reached.
     pub(super) away: bool,
 }
 
@@ -62,11 +62,11 @@ impl From<MirrorError> for StoreErrorKind {
     }
 }
 
-/// Grants out of force through which calls may still be passing.
+/// Replaced grants that calls in flight may still use.
 type ClosedGrants = Vec<Arc<Grant>>;
 
 impl Mirror {
-    /// With the reader, which must be run.
+    /// Also returns the reader, which the caller must run.
     pub(super) fn new(database: Arc<Database>) -> (Arc<Mirror>, impl Future<Output = ()> + Send) {
         let (requests, queue) = mpsc::channel(WAITING);
         let (changes, _) = broadcast::channel(CHANGES);
@@ -85,8 +85,8 @@ impl Mirror {
         (mirror, reader.run(queue))
     }
 
-    /// Puts in force what has been committed. On return nothing passes any
-    /// more on the strength of what it took away.
+    /// Makes a committed change take effect. Once this returns, no call uses
+    /// access that the change removed.
     pub(super) async fn refresh(&self, entries: Vec<EntryId>) -> Result<(), StoreErrorKind> {
         let wanted = MirrorScope {
             entries,
@@ -97,7 +97,7 @@ impl Mirror {
         GrantDirectory::settle(&leaving).await
     }
 
-    /// Without waiting for it.
+    /// Like [`Mirror::refresh`], without waiting for it.
     pub(super) fn refresh_soon(&self, entries: Vec<EntryId>) {
         let wanted = MirrorScope {
             entries,
@@ -118,7 +118,7 @@ impl Mirror {
         Ok(self.grants.find(&key))
     }
 
-    /// Reads everything; with `in_step` from then on.
+    /// Reads everything; with `in_step`, memory then counts as up to date.
     pub(super) async fn reload(&self, in_step: bool) -> Result<(), StoreErrorKind> {
         let wanted = MirrorScope {
             everything: true,
@@ -148,7 +148,7 @@ impl Mirror {
 }
 
 impl MirrorError {
-    /// For a reason that is not the database's.
+    /// An error whose cause is not the database.
     fn here(text: &str) -> MirrorError {
         MirrorError {
             kind: StoreErrorKind::Unavailable(text.to_owned()),
@@ -180,14 +180,14 @@ impl MirrorReader {
                     Ok(()) => Ok(self.leaving_of(&request.wanted)),
                     Err(failed) => Err(failed.clone()),
                 };
-                // Who asked may have gone.
+                // The caller may have gone.
                 let _ = request.reply.send(answer);
             }
         }
     }
 
-    /// Also those that an earlier read has put out of force: a notice
-    /// of the change may have arrived before the request of its author.
+    /// Includes grants that an earlier read has replaced: the notification of a
+    /// change may arrive before the request of the caller that made it.
     fn leaving_of(&self, wanted: &MirrorScope) -> ClosedGrants {
         let concerns = |grant: &&Arc<Grant>| wanted.entries.contains(&grant.entry);
         self.leaving.iter().filter(concerns).cloned().collect()
@@ -196,7 +196,7 @@ impl MirrorReader {
     async fn read(&mut self, wanted: &MirrorScope) -> Result<(), MirrorError> {
         let answers = self.database.status.answers();
         let mut entries: BTreeSet<EntryId> = wanted.entries.iter().copied().collect();
-        // A key may have opened another entry before.
+        // The key may have belonged to another entry before.
         let known = wanted
             .keys
             .iter()
@@ -235,7 +235,7 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// What is known to have changed is not served as it was.
+    /// Removes the grants of entries that are known to have changed.
     fn give_up(&mut self, wanted: &MirrorScope, fault: &DbError, answers: u64) {
         let gone = wanted.entries.iter().map(|id| (*id, None));
         self.leaving
@@ -249,7 +249,7 @@ impl MirrorReader {
         }
     }
 
-    /// Those asked for that were not found are closed.
+    /// Closes the requested entries that were not found.
     fn publish(&mut self, asked: BTreeSet<EntryId>, found: Vec<(EntryId, Option<Grant>)>) {
         let mut found: HashMap<EntryId, Option<Grant>> = found.into_iter().collect();
         for id in asked {
@@ -263,7 +263,7 @@ impl MirrorReader {
                 (before, grant) => before.is_some() || grant.is_some(),
             })
             .collect();
-        // A key that went from one entry to another must not go with the one.
+        // Removals first: a key that moved to another entry must stay there.
         changed.sort_by_key(|(_, grant)| grant.is_some());
         self.leaving.extend(grants.replace(changed));
     }
@@ -334,8 +334,8 @@ async fn select(
     with_their_tools(connection, &rows).await
 }
 
-/// The tools are read after the entries, and may be newer. Whoever changed one
-/// meanwhile has its entries read again.
+/// Reads the tools after the entries, so they may be newer. The process that
+/// changed one meanwhile has its entries read again.
 async fn with_their_tools(
     connection: &mut PgConnection,
     rows: &[PgRow],
@@ -362,7 +362,7 @@ fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), DbError> {
     Ok((Entry::from_row(row)?, tools.chain(off).collect()))
 }
 
-/// The tool records in use, so that those that are read again are kept once.
+/// The tool records in use, so that a record that is read again is kept once.
 #[derive(Default)]
 struct SharedTools(HashMap<ToolId, Weak<ToolRecord>>);
 

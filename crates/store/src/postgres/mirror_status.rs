@@ -1,9 +1,9 @@
-//! How memory stands to the database.
+//! The state of the copy in memory relative to the database.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long entries are served from memory while the database is away.
+/// How long memory serves entries while the database is unreachable.
 pub(super) const FROM_MEMORY: Duration = Duration::from_secs(5 * 60);
 
 const IN_STEP: u8 = 0;
@@ -12,27 +12,25 @@ const AWAY: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MirrorState {
-    /// Every change is heard of.
+    /// Every change is notified.
     InStep,
-    /// The database can be asked, and must be.
+    /// The database responds, and must be read.
     Behind,
-    /// The database does not answer; memory has not been told anything for
-    /// that long.
+    /// The database does not respond; memory has had no update for this long.
     Away(Duration),
 }
 
 #[derive(Debug)]
 pub(super) struct MirrorStatus {
     mode: AtomicU8,
-    /// When memory was last in step, in milliseconds since `start`.
+    /// When memory was last up to date, in milliseconds since `start`.
     in_step: AtomicU64,
-    /// Operations that the database has answered.
+    /// The number of operations that the database has completed.
     answers: AtomicU64,
     start: Instant,
 }
 
 impl Default for MirrorStatus {
-    /// Nothing is known yet.
     fn default() -> MirrorStatus {
         MirrorStatus {
             mode: AtomicU8::new(BEHIND),
@@ -56,13 +54,13 @@ impl MirrorStatus {
         self.mode.load(Ordering::Acquire) == AWAY
     }
 
-    /// How long ago memory was last in step, where it is not.
+    /// How long ago memory was last up to date, where it is not now.
     pub(super) fn unheard(&self) -> Duration {
         let last = Duration::from_millis(self.in_step.load(Ordering::Acquire));
         self.start.elapsed().saturating_sub(last)
     }
 
-    /// Memory was in step just now, whatever comes.
+    /// Records that memory was up to date just now.
     fn mark(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.in_step.store(now, Ordering::Release);
@@ -73,7 +71,7 @@ impl MirrorStatus {
         self.mode.store(IN_STEP, Ordering::Release);
     }
 
-    /// Everything was read just now, but further changes will not be heard.
+    /// Everything was read just now, but further changes will not be notified.
     pub(super) fn set_read(&self) {
         self.mark();
         self.mode.store(BEHIND, Ordering::Release);
@@ -97,7 +95,7 @@ impl MirrorStatus {
     }
 
     /// An attempt failed that began after `answers`. If the database has
-    /// answered another operation meanwhile, it came back during the attempt.
+    /// completed another operation meanwhile, it came back during the attempt.
     pub(super) fn set_away_since(&self, answers: u64) {
         if self.answers() == answers {
             self.set_away()
@@ -106,8 +104,8 @@ impl MirrorStatus {
         }
     }
 
-    /// What one who asked has found out. Who follows the notices knows
-    /// better, and is trying to make contact in any other case.
+    /// Records a failed read, but only in the mode `Behind`: in the others the
+    /// listener knows better or is already reconnecting.
     pub(super) fn suspect_away(&self, answers: u64) {
         if self.answers() != answers {
             return;
@@ -117,7 +115,7 @@ impl MirrorStatus {
             .compare_exchange(BEHIND, AWAY, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Something is known to have changed, but not how.
+    /// Something has changed, but memory does not have the new value.
     pub(super) fn doubt(&self) {
         let left = self
             .mode

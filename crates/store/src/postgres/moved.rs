@@ -1,5 +1,5 @@
-//! A server got another name, or is no more: what stands for its tools
-//! follows.
+//! Updates the records of a server's tools after the server was renamed or
+//! removed.
 
 use sqlx::postgres::PgConnection;
 
@@ -8,7 +8,7 @@ use super::super::records::EntryId;
 use super::fault::DbError;
 use super::table::moment;
 
-/// With the entries that it concerns.
+/// Returns the entries that it affects.
 pub(super) async fn server_moved(
     tx: &mut PgConnection,
     from: &str,

@@ -1,14 +1,14 @@
-//! The schemas in which Portway's tables, functions and migrations are.
+//! The schemas that hold Portway's tables, functions and migrations.
 
 use config::DatabaseSchema;
 
-/// With the tables in `public`, functions and migrations are in `portway`;
-/// with tables elsewhere they are in a companion of that schema, so that two
+/// With the tables in `public`, functions and migrations are in `portway`; with
+/// tables elsewhere they are in a companion of that schema, so that two
 /// Portways share a database without sharing anything in it.
 #[derive(Clone, Debug)]
 pub(super) struct Namespace {
     schema: DatabaseSchema,
-    /// A plain identifier that no keyword equals: needs no quotes.
+    /// A plain identifier that equals no keyword, so it needs no quotes.
     internal: String,
 }
 
@@ -29,7 +29,7 @@ impl Namespace {
         self.schema.as_str()
     }
 
-    /// Holds functions and the ledger of migrations.
+    /// The schema of the functions and the ledger of migrations.
     pub(super) fn internal(&self) -> &str {
         &self.internal
     }
@@ -38,20 +38,20 @@ impl Namespace {
         format!("{}.migrations", self.internal)
     }
 
-    /// On which changes are announced.
+    /// The channel of the notifications.
     pub(super) fn channel(&self) -> &str {
         &self.internal
     }
 
-    /// A statement after which plain table names mean ours, and no temporary
-    /// table stands before one.
+    /// A statement after which plain table names mean our tables, and no
+    /// temporary table takes precedence.
     pub(super) fn search_path(&self) -> String {
         format!("set search_path = \"{}\", pg_temp", self.schema())
     }
 
-    /// A migration, which is written for `public` and `portway` as the
-    /// Supabase CLI applies it, for this one. The setting `portway.origin`
-    /// is a session's, not a schema's.
+    /// Adapts a migration to this namespace. Migrations are written for
+    /// `public` and `portway`, as the Supabase CLI applies them. The setting
+    /// `portway.origin` belongs to a session, not to a schema.
     pub(super) fn adapt(&self, sql: &str) -> String {
         let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.schema.is_default() {
@@ -77,7 +77,7 @@ impl Namespace {
     }
 }
 
-/// How the name of a companion ends.
+/// The suffix of a companion's name.
 pub(super) const COMPANION: &str = "_internal";
 
 pub(super) fn companion(schema: &str) -> String {

@@ -1,4 +1,4 @@
-//! What one user's records come to, counted by the database.
+//! The number and size of one user's records, counted by the database.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::super::quota::{self, Usage};
 use super::super::records::ADMIN;
 use super::fault::DbError;
 
-/// Whom a write is counted for, and what they may have; `None` for the admin.
+/// The user a write is counted for, and their limits; `None` for the admin.
 pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
 
 pub(super) fn of(user: Option<Arc<str>>, limits: Option<UserLimits>) -> Quota {
@@ -18,9 +18,8 @@ pub(super) fn of(user: Option<Arc<str>>, limits: Option<UserLimits>) -> Quota {
     Some((user, limits?))
 }
 
-/// What there is before a write. Where little room is left, other writes of
-/// the same user wait until this one is over: two at once would each see only
-/// themselves.
+/// The usage before a write. Near a limit, other writes of the same user wait
+/// until this one is over: two at once would each see only their own records.
 pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage, DbError> {
     let Some((owner, limits)) = quota else {
         return Ok(Usage::default());

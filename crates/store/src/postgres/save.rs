@@ -1,6 +1,5 @@
-//! Writes the steps that a rule came to. Whatever a trigger or a rule of the
-//! database's owner leaves out is an error: nothing is said to be saved that is
-//! not.
+//! Writes the steps of a rule. If a trigger or a rule of the database's owner
+//! skips a row, that is an error: a save is never reported that did not happen.
 
 use std::collections::HashSet;
 
@@ -21,7 +20,7 @@ pub(super) async fn save(
         Step::NoTool(id) => Some(*id),
         _ => None,
     };
-    // Their bindings go with them, by the foreign key.
+    // The foreign key deletes their bindings too.
     let deleted: HashSet<ToolId> = steps.iter().filter_map(deleted).collect();
     let mut servers = Vec::new();
     for step in steps {
@@ -41,7 +40,7 @@ pub(super) async fn save(
             Step::Instance(old) => table::insert(tx, &**old).await?,
             Step::NoInstance(id) => table::delete::<Instance>(tx, id.0).await?,
             Step::Once(key, made) => idempotency::keep(tx, key, made.id).await?,
-            // The claim of a key forgets the old ones, the keeper notes the use.
+            // A claim deletes the old keys, the listener saves the last use.
             Step::NoOnce(_) | Step::Used(_) => {}
         }
     }
@@ -132,8 +131,8 @@ async fn save_entry(
     }
 }
 
-/// Fewer rows than named are fine where a tool was deleted meanwhile: of those
-/// that are there, `expected` have been written.
+/// Fewer rows than named are fine where a tool was deleted meanwhile: checks
+/// that `expected` rows of the remaining tools were written.
 async fn all_written(
     tx: &mut PgConnection,
     entry: EntryId,

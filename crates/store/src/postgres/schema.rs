@@ -1,5 +1,5 @@
-//! The tables: made by our own migrations where they are not there yet, and
-//! looked at before they are trusted.
+//! The tables: created by our own migrations where they are missing, and
+//! checked before use.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::foreign;
 use super::namespace::Namespace;
 use super::table::{RecordTable, columns};
 
-/// Two that start at once wait for each other.
+/// Two processes that start at once wait for each other.
 const MIGRATE: Duration = Duration::from_secs(60);
 
-/// Beside the ledger of the Supabase CLI, which knows the same files: they
-/// do no harm twice.
+/// Tracked beside the ledger of the Supabase CLI, which has the same files:
+/// applying them twice does no harm.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (
         20_261_116_000_000,
@@ -44,7 +44,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
 ];
 
-/// The columns that are read and written must be there, whoever made them.
+/// The columns that are read and written must exist, whatever created them.
 fn shapes() -> Vec<(&'static str, String)> {
     let columns = [
         (Entry::NAME, columns::<Entry>()),
@@ -64,21 +64,21 @@ fn shapes() -> Vec<(&'static str, String)> {
     columns.into_iter().chain(others).collect()
 }
 
-/// Brings the tables up to date, all or nothing. A user who may not do that
-/// is fine where another user has.
+/// Brings the tables up to date, all or nothing. A user without the rights for
+/// that is fine where another user has done it.
 pub(super) async fn prepare(
     connection: &mut PgConnection,
     namespace: &Namespace,
 ) -> Result<(), DbError> {
     let prepared = timeout(MIGRATE, in_one_go(connection, namespace)).await;
     match prepared.unwrap_or(Err(DbError::Late)) {
-        // Why the tables cannot be made matters more than that they are not there.
+        // The cause matters more than the missing tables.
         Err(fault) if forbidden(&fault) => shape(connection).await.map_err(|_| fault),
         prepared => prepared,
     }
 }
 
-/// In one transaction, so that a start that fails has changed nothing.
+/// In one transaction, so that a failed start has changed nothing.
 async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), DbError> {
     let mut whole = connection.begin().await?;
     whole
@@ -114,7 +114,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
     migrator.create_schema(namespace.internal().to_owned());
     migrator.dangerous_set_table_name(namespace.ledger());
     migrator.set_locking(false);
-    // A newer Portway may have been here.
+    // A newer Portway may have applied more migrations.
     migrator.set_ignore_missing(true);
     let outcome = migrator.run_direct(None, connection, false).await;
     outcome.map_err(|error| match error {
@@ -134,7 +134,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
     })
 }
 
-/// What there is, compared with what this program brings along.
+/// Compares the tables with the ones that this program expects.
 pub(super) async fn examine(
     connection: &mut PgConnection,
     namespace: &Namespace,
@@ -154,7 +154,7 @@ pub(super) async fn examine(
             Err(DbError::Rule(kind)) => Some(kind.to_string()),
             Err(fault) => return Err(fault),
         };
-        // Who may not look there has applied them in another way.
+        // A user without the right to read it applied them in another way.
         let versions = format!("select version from {} where success", namespace.ledger());
         let applied: Result<Vec<i64>, _> = sqlx::query_scalar(AssertSqlSafe(versions))
             .fetch_all(&mut *connection)

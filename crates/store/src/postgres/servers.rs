@@ -1,4 +1,4 @@
-//! Server records, the same for all replicas.
+//! Server records, shared by all replicas.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -47,7 +47,7 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Res
     if records.is_empty() {
         return Ok(());
     }
-    // The last word on each, at the place of the first.
+    // The last value of each id, at the position of the first.
     let mut wanted: indexmap::IndexMap<Uuid, &ServerRecord> = indexmap::IndexMap::new();
     wanted.extend(records.iter().map(|record| (record.id, *record)));
     let ids: Vec<Uuid> = wanted.keys().copied().collect();
@@ -94,8 +94,8 @@ pub(super) async fn definitions(
     Ok(rows.into_iter().collect())
 }
 
-/// False where one is not what was found. Looks at all before it changes
-/// any; a transaction in between is noticed by the primary key.
+/// False if a definition differs from `found`. Compares all before it changes
+/// any; the primary key catches a transaction in between.
 pub(super) async fn define(
     tx: &mut PgConnection,
     changes: &[DefinitionChange],

@@ -1,6 +1,6 @@
 //! The tables of records, each described once: its columns, from row, to row.
-//! The one place that knows that an id is a `bigint`, a status a `boolean` and a
-//! moment a `timestamptz`.
+//! Only this file knows that an id is a `bigint`, a status a `boolean` and a
+//! time a `timestamptz`.
 
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ impl RecordTable for Instance {
     }
 }
 
-/// The columns of a table, as [`RecordTable::from_row`] reads them: moments in
+/// The columns of a table, as [`RecordTable::from_row`] reads them: times in
 /// milliseconds since 1970, JSON as text.
 pub(super) fn columns<R: RecordTable>() -> String {
     let all = R::FIXED.iter().chain(R::COLUMNS);
@@ -181,7 +181,7 @@ pub(super) fn columns<R: RecordTable>() -> String {
     })
 }
 
-/// The value of a column, where it is written.
+/// The placeholder of a column's value in a write.
 fn value(column: &str, number: usize) -> String {
     match column {
         "extra" => format!("${number}::json"),
@@ -238,7 +238,7 @@ pub(super) async fn delete<R: RecordTable>(tx: &mut PgConnection, id: i64) -> Re
     written(&query.execute(tx).await?)
 }
 
-/// One page, and how many records there are in all, in one statement.
+/// One page, and the total number of records, in one statement.
 pub(super) async fn list<R: RecordTable>(
     connection: &mut PgConnection,
     owner: Option<&str>,
@@ -272,7 +272,7 @@ pub(super) async fn list<R: RecordTable>(
     })
 }
 
-/// A moment as it is bound; `to_timestamp($n / 1000.0)` takes it.
+/// A time as it is bound; `to_timestamp($n / 1000.0)` takes it.
 pub(super) fn moment(at: Timestamp) -> i64 {
     i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
 }

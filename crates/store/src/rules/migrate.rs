@@ -1,4 +1,4 @@
-//! Old records become entries with the same key.
+//! Turns old records into entries with the same key.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::super::state::{BoundEntry, Step, StoreState};
 use super::{Ruling, free};
 
 impl Instance {
-    /// The tools it was registered with that can be had from a server: those
-    /// written as `server:tool` under `register_tools`.
+    /// The registered tools that a server can provide: those written as
+    /// `server:tool` under `register_tools`.
     pub fn registered(&self) -> Vec<(&str, &str)> {
         let listed = self.extra.get("register_tools").and_then(|v| v.as_array());
         let mut pairs: Vec<_> = listed.into_iter().flatten().filter_map(pair).collect();
@@ -19,7 +19,7 @@ impl Instance {
         pairs
     }
 
-    /// How many of those it was registered with cannot be had.
+    /// The number of registered tools that no server can provide.
     pub(in super::super) fn unregistered(&self) -> usize {
         match self.extra.get("register_tools") {
             None | Some(Value::Null) => 0,
@@ -53,7 +53,7 @@ pub(in super::super) fn migrate(state: &StoreState) -> Ruling<Vec<MigratedInstan
     Ok((all, steps))
 }
 
-/// Records of another application.
+/// Adopts records of another application.
 pub(in super::super) fn adopt(state: &StoreState, records: &[Instance]) -> Ruling<Vec<Adoption>> {
     let mut state = state.clone();
     let mut steps = Vec::new();
@@ -83,7 +83,7 @@ fn one(state: &StoreState, instance: &Instance, steps: &mut Vec<Step>) -> Migrat
             record.owner == instance.owner && record.server == server && record.tool == tool
         });
         let name = known.map_or(tool, |record| &record.name);
-        // Two of one name cannot be in one entry; the first has it.
+        // Two tools of one name cannot be in one entry; the first one wins.
         if names.contains(&name.to_owned()) {
             continue;
         }

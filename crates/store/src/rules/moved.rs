@@ -1,5 +1,5 @@
-//! A server got another name, or is no more: what stands for its tools
-//! follows.
+//! Updates the records of a server's tools after the server was renamed or
+//! removed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::Ruling;
 use config::ServerName;
 
 impl ExposedServers {
-    /// With the server under its new name, or without it.
+    /// Replaces the server by its new name, or removes it.
     fn moved(&self, from: &str, to: Option<&str>) -> ExposedServers {
         let one = |servers: &Vec<String>| {
             let mut after: Vec<String> = Vec::with_capacity(servers.len());

@@ -14,7 +14,7 @@ const THEIRS: &[&str] = &[
     "{}",
     "[]",
     "key;name;status\nold-key;seven;1\n",
-    // Caught between its emptying and its end.
+    // Read after the file was emptied and before its end was written.
     "",
     "{\"version\": 2, \"instances\": {\"7\": {\"ke",
     "{\"version\":2,\"inst",

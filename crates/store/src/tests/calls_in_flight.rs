@@ -1,4 +1,4 @@
-//! Gates and the directory of grants, by themselves.
+//! Tests of `CallsInFlight` and the directory of grants alone.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -44,8 +44,8 @@ async fn e7_a_gate_lets_through_until_it_is_closed() {
     assert!(!gate.enter() && gate.is_closed());
 }
 
-/// Whoever is inside is counted before and after; when the gate says that it
-/// is empty, nobody may be, and nobody may come.
+/// Each caller is counted when it enters and leaves; when the gate reports that
+/// it is empty, no caller is inside, and none can enter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e7_an_emptied_gate_stays_empty() {
     for _ in 0..rounds(50, 2_000) {
@@ -92,7 +92,7 @@ async fn e7_a_replaced_grant_is_closed_and_found_no_more() {
     held.touch(used);
     held.touch(Timestamp::from_millis(4));
 
-    // Anew with the same key: its use is remembered.
+    // Replaced with the same key: its last use is kept.
     let old = directory.replace(vec![grant(1, &first)]);
     assert!(old.len() == 1 && held.calls.is_closed());
     let anew = directory.find(&first.digest()).unwrap();
@@ -100,7 +100,7 @@ async fn e7_a_replaced_grant_is_closed_and_found_no_more() {
     assert!(anew.calls.enter());
     anew.calls.leave();
 
-    // With another key: it was never used, and the first opens nothing.
+    // Replaced with another key: it was never used, and the first opens nothing.
     directory.replace(vec![grant(1, &second)]);
     assert!(directory.find(&first.digest()).is_none());
     let other = directory.find(&second.digest()).unwrap();

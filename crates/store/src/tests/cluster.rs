@@ -1,5 +1,5 @@
-//! A real PostgreSQL for the tests. A shell that holds the other end of a
-//! pipe ends it and removes its files, however this process ends.
+//! A real PostgreSQL for the tests. A shell that holds the other end of a pipe
+//! stops it and removes its files, however this process ends.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs as `nobody` where we are root, which PostgreSQL refuses to be.
-/// `cat` ends when the pipe closes; SIGCONT first, for a test may have
+/// Runs as `nobody` where we are root, since PostgreSQL refuses to run as root.
+/// `cat` ends when the pipe closes; SIGCONT first, since a test may have
 /// stopped it.
 const KEEPER: &str = r#"
 trap '' INT TERM
@@ -63,14 +63,14 @@ fn binaries() -> PathBuf {
     })
 }
 
-/// One that nobody listens on.
+/// A port that no process listens on.
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
 impl Cluster {
-    /// One of its own, for a test that stops it.
+    /// Starts a separate cluster, for a test that stops it.
     pub(crate) fn start() -> Cluster {
         let bin = binaries();
         let directory = tempfile::Builder::new().prefix("portway-pg-").tempdir();
@@ -103,7 +103,7 @@ impl Cluster {
         cluster
     }
 
-    /// Waits for the number of the postmaster, and for it to take work.
+    /// Waits until the postmaster has printed its process id and works.
     fn started(&mut self) {
         let mut line = String::new();
         std::io::BufRead::read_line(&mut self.said, &mut line).unwrap();
@@ -125,7 +125,7 @@ impl Cluster {
         )
     }
 
-    /// Through `psql`; what it prints.
+    /// Runs SQL through `psql` and returns its output.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let output = self.run(sql, database);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -151,7 +151,7 @@ impl Cluster {
         psql
     }
 
-    /// An empty database with a name of its own.
+    /// Creates an empty database with a unique name.
     pub(crate) fn database(&self) -> String {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -168,7 +168,7 @@ impl Cluster {
         self.started();
     }
 
-    /// Stops every process of it in its tracks, or lets it go on.
+    /// Suspends every process of the cluster, or resumes it.
     pub(crate) fn freeze(&self, frozen: bool) {
         let signal = if frozen { "-STOP" } else { "-CONT" };
         let parent = self.postmaster.to_string();
@@ -178,12 +178,12 @@ impl Cluster {
             .unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
         let all = std::iter::once(parent.as_str()).chain(children.split_whitespace());
-        // One may have ended meanwhile.
+        // A process may have ended meanwhile.
         let _ = Command::new("kill").arg(signal).args(all).status().unwrap();
     }
 }
 
-/// `pgbouncer` before a cluster, ended when dropped.
+/// `pgbouncer` in front of a cluster, stopped when dropped.
 pub(crate) struct Pooler {
     pub port: u16,
     child: Child,
@@ -210,7 +210,7 @@ impl Cluster {
             users.display()
         );
         std::fs::write(&file, settings).unwrap();
-        // Like PostgreSQL it will not be root.
+        // Like PostgreSQL, it refuses to run as root.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig=KILL"]);
         if nix::unistd::geteuid().is_root() {
@@ -234,7 +234,7 @@ impl Cluster {
     }
 }
 
-/// The one for all tests that leave it alone.
+/// The cluster for all tests that do not stop it.
 pub(crate) fn shared() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(Cluster::start)

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Writes without end, several at once, and says which were answered.
+/// Writes without end, several at once, and prints the saved ones.
 #[tokio::test]
 #[ignore = "the process that is killed"]
 async fn writer() {
@@ -20,7 +20,7 @@ async fn writer() {
             for i in 0.. {
                 let name = format!("s-{from}-{lane}-{i}");
                 store.put_server(&record(&name)).await.unwrap();
-                // In one piece, for it may be the last.
+                // In one write, since it may be the last.
                 let line = format!("saved {name}\n");
                 std::io::stderr().write_all(line.as_bytes()).unwrap();
             }
@@ -41,7 +41,7 @@ async fn holder() {
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
 
-/// Makes new snapshots as often as possible, to be hit in the middle.
+/// Makes new snapshots as often as possible, so that a kill hits one.
 fn restless(directory: &Path) -> JsonStore {
     let sizes = Sizes {
         journal: 1,
@@ -50,8 +50,8 @@ fn restless(directory: &Path) -> JsonStore {
     JsonStore::open_with(directory, sizes).unwrap().store
 }
 
-/// What a killed process left: at worst the end of a write that nobody was
-/// told of.
+/// Opens the files of a killed process: at worst they end with a write that did
+/// not return.
 fn survived(directory: &Path) -> JsonStore {
     let opened = JsonStore::open(directory).unwrap();
     for warning in &opened.warnings {
@@ -66,7 +66,7 @@ async fn f6_answered_writes_survive_sigkill() {
     let directory = tempfile::tempdir().unwrap();
     let mut saved = std::collections::HashSet::new();
     for round in 0..rounds {
-        // Small files are written fastest, and hit most often in the middle.
+        // Small files are written fastest, so a kill hits them most often.
         if round % 20 == 0 {
             let _ = std::fs::remove_dir_all(directory.path().join("data"));
             saved.clear();
@@ -132,7 +132,7 @@ async fn f6_a_second_process_is_refused_and_told_who_holds_the_directory() {
     open(directory.path());
 }
 
-/// Says what a full disk answered.
+/// Prints the error of a full disk.
 #[tokio::test]
 #[ignore = "the process with the small disk"]
 async fn filler() {
@@ -154,12 +154,12 @@ async fn filler() {
     }
     let error = failed.unwrap();
     assert!(matches!(error.kind, StoreErrorKind::Full), "{error}");
-    // Room again: it goes on.
+    // There is room again: writes work.
     std::fs::remove_file(&ballast).unwrap();
     store.put_server(&record("again")).await.unwrap();
     let expected = names(&store).await;
     drop(store);
-    // It may be too full for a backup, and says so.
+    // The disk may be too full for a backup, which gives a warning.
     let again = JsonStore::open(Path::new(&directory)).unwrap().store;
     assert_eq!(names(&again).await, expected);
     eprintln!("held");
@@ -202,7 +202,7 @@ fn f6_a_full_disk_is_an_error_and_changes_nothing() {
     assert!(said.contains("held"), "{said}");
 }
 
-/// Makes everything the data directory ever holds.
+/// Creates every file that a data directory can hold.
 #[tokio::test]
 #[ignore = "the process without a mask"]
 async fn maker() {

@@ -89,8 +89,8 @@ fn b7_mode_and_links_are_kept() {
     assert_eq!(mode(&new), 0o644);
 }
 
-/// The file is two numbers. An editor raises the first and saves over
-/// whatever is there; we raise the second. The first must never fall.
+/// The file is two numbers. An editor increments the first and overwrites the
+/// file; we increment the second. The first must never decrease.
 #[test]
 fn b7_no_save_of_an_editor_is_lost() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn t_a5_a_file_others_may_write_is_refused_with_the_reason() {
             (other, _) => panic!("{mode:o}: {other:?}"),
         }
     }
-    // Only root may give files away.
+    // Only root may change the owner of a file.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     if nix::unistd::geteuid().is_root() {
         chown(&path, Some(65534), None).unwrap();

@@ -1,5 +1,5 @@
-//! The journal beside the snapshot: what was saved since is never lost with
-//! either of the two.
+//! The journal beside the snapshot: saves since the snapshot are never lost
+//! with either of the two.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ const FILE: &str = "mcp_instances.json";
 const BACKUP: &str = "mcp_instances.json.bak";
 const JOURNAL: &str = "mcp_instances.journal";
 
-/// Never in a quiet moment.
+/// Sizes at which a quiet moment makes no snapshot.
 const STILL: Sizes = Sizes {
     journal: u64::MAX,
     small: 0,
@@ -52,7 +52,7 @@ async fn f6_a_killed_store_has_everything() {
     assert_eq!(names(&store).await, ["one", "two", "three"]);
     store.put_server(&record("four")).await.unwrap();
     drop(store);
-    // Closed, the snapshot has it all.
+    // After the store is closed, the snapshot has everything.
     assert_eq!(
         fs::metadata(directory.path().join(JOURNAL)).unwrap().len(),
         0
@@ -60,7 +60,7 @@ async fn f6_a_killed_store_has_everything() {
     fs::remove_file(directory.path().join(JOURNAL)).unwrap();
     let store = open(directory.path());
     assert_eq!(names(&store).await, ["one", "two", "three", "four"]);
-    // As it was before there were journals.
+    // Without a journal, as before journals existed.
     store.put_server(&record("five")).await.unwrap();
     drop(store);
     assert_eq!(names(&open(directory.path())).await.len(), 5);
@@ -164,7 +164,7 @@ async fn f6_a_journal_makes_way_for_a_snapshot_when_it_grows() {
     let length = |file| fs::metadata(directory.path().join(file)).unwrap().len();
     for i in 0..300 {
         store.put_server(&record(&format!("s{i}"))).await.unwrap();
-        // One save may be on its way.
+        // One save may be in progress.
         assert!(length(JOURNAL) <= length(FILE).max(10_000) + 1_000);
     }
     assert!(length(FILE) > 10_000);

@@ -1,4 +1,4 @@
-//! The JSON store under faults. What needs a process of its own runs this
+//! The JSON store under faults. A test that needs another process runs this
 //! test binary again with one ignored test chosen and the directory given in
 //! the environment.
 
@@ -26,7 +26,7 @@ use super::json::Sizes;
 
 const DIRECTORY: &str = "PORTWAY_TEST_STORE";
 
-/// How often to try something that only fails by chance.
+/// The number of attempts at something that fails only by chance.
 fn rounds(few: usize, many: usize) -> usize {
     match std::env::var("PORTWAY_SOAK") {
         Ok(_) => many,
@@ -49,7 +49,7 @@ async fn names(store: &JsonStore) -> Vec<String> {
     servers.iter().map(|r| r.name.to_string()).collect()
 }
 
-/// This binary as another process, under a shell that first does `before`.
+/// Runs this binary as another process, under a shell that first runs `before`.
 fn child(test: &str, directory: &Path, before: &str) -> Child {
     let me = std::env::current_exe().unwrap();
     Command::new("sh")

@@ -1,4 +1,4 @@
-//! PostgreSQL itself: its tables, its faults, several processes on one.
+//! Tests of PostgreSQL itself: tables, faults, several processes on one database.
 
 use std::time::{Duration, Instant};
 
@@ -73,8 +73,8 @@ async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
     }
 }
 
-/// Waits until the notices of what was made so far have been read: an entry
-/// known to have changed is not served from memory. They come in order.
+/// Waits until the notifications of all changes so far have been read: an entry
+/// known to have changed is not served from memory. They arrive in order.
 async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
     let (key, id) = entry(store, &[]).await;
     let close = format!("update public.mcp_v2 set status = false where id = {id}");
@@ -83,7 +83,7 @@ async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
     eventually("a change is heard of", closed).await;
 }
 
-/// As the edge does it.
+/// Looks a key up as the edge does.
 async fn granted(
     store: &dyn Store,
     key: &KeyDigest,
@@ -95,7 +95,7 @@ async fn granted(
     }
 }
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 async fn eventually(what: &str, mut so: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !so().await {

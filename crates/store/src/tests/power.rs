@@ -1,6 +1,6 @@
-//! Power loss: what a disk holds at some moment is what is left. A copy of
-//! the file behind a mounted image is such a moment; unlike a killed process
-//! it shows a missing sync.
+//! Tests of power loss: only the current content of the disk is left. A copy of
+//! the file behind a mounted image simulates that; unlike a killed process it
+//! shows a missing sync.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
@@ -19,7 +19,7 @@ fn run(command: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A mounted image, gone again when dropped.
+/// A mounted image, unmounted when dropped.
 struct Mounted {
     place: String,
 }
@@ -40,8 +40,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Stops a process and waits until each of its threads stands still, out of
-/// the kernel too: the copy would be of many moments else.
+/// Stops a process and waits until all of its threads have stopped, also in the
+/// kernel: otherwise the copy would mix several moments.
 fn hold(pid: nix::unistd::Pid) {
     kill(pid, Signal::SIGSTOP).unwrap();
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
@@ -60,8 +60,8 @@ fn hold(pid: nix::unistd::Pid) {
     }
 }
 
-/// The kernel writes on by itself: only what reads the same twice is of one
-/// moment.
+/// The kernel continues to write: only content that reads the same twice is
+/// from one moment.
 fn one_moment(image: &Path) -> Vec<u8> {
     let mut before = std::fs::read(image).unwrap();
     for _ in 0..1000 {
@@ -103,7 +103,7 @@ async fn f6_answered_writes_survive_power_loss() {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(writer.id()).unwrap());
         hold(pid);
         let answered = saved.lock().unwrap().clone();
-        // Not the paths of the round before: another test's mount namespace
+        // Not the paths of the previous round: another test's mount namespace
         // can keep that file system alive, and a second mount would show it.
         let copy = directory.path().join(format!("copy-{round}"));
         std::fs::write(&copy, one_moment(&image)).unwrap();

@@ -25,7 +25,7 @@ fn put_aside(directory: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Every way a file can be wrong without being someone else's business.
+/// Every kind of damage that needs no decision of a person.
 fn damages(good: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let text = String::from_utf8(good.to_vec()).unwrap();
     vec![

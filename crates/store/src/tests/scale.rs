@@ -1,20 +1,20 @@
-//! How a store starts and answers as it grows: figures of one run are held
-//! against each other, so that the limits catch what grows with the square.
+//! Start time and response time of a store as it grows: compares figures of one
+//! run, so that the limits catch quadratic growth.
 
 use std::time::{Duration, Instant};
 
 use super::whole::{new_entry, tools};
 use super::*;
 
-/// How much memory this process has, in MiB.
+/// The memory of this process, in MiB.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     pages.unwrap_or(0_u64) * 4 / 1024
 }
 
-/// Fills a store, starts it again, and creates; the time to start and the
-/// median time of a create.
+/// Fills a store, reopens it, and creates entries; returns the time to open and
+/// the median time of a create.
 async fn measure(entries: usize) -> (Duration, Duration) {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(open(directory.path()));

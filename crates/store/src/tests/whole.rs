@@ -1,5 +1,5 @@
-//! A create with bindings is there as a whole or not at all, killed wherever
-//! it may be.
+//! Tests that a create with bindings is saved as a whole or not at all,
+//! whenever the process is killed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 
 const TOOLS: usize = 20;
-/// Nobody reads more.
+/// More than any test creates.
 const EVERY: Page = Page {
     skip: 0,
     limit: 1_000_000,
@@ -51,7 +51,7 @@ pub(super) fn new_entry(tools: &[ToolId]) -> NewEntry {
     }
 }
 
-/// Makes entries without end, several at once, and says which were answered.
+/// Makes entries without end, several at once, and prints the saved ones.
 #[tokio::test]
 #[ignore = "the process that is killed"]
 async fn maker() {

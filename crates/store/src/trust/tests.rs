@@ -38,7 +38,7 @@ impl TestHome {
         Settings::load(options, &environment, self.project()).unwrap()
     }
 
-    /// What a Portway of before marks leaves behind.
+    /// Creates the files that a Portway from before marks leaves behind.
     fn fill(&self) {
         let data = self.data();
         let store = JsonStore::open(&data).unwrap().store;
@@ -62,7 +62,7 @@ impl TestHome {
         assert!(error.contains(why), "{why}: {error}");
         assert!(error.contains("--data-dir"), "{error}");
         assert!(!self.data().join(MARK).exists());
-        // What the user names is believed.
+        // A directory that the user names is trusted.
         assert!(is_trusted(&self.settings(true, true)).is_ok());
         assert!(is_trusted(&self.settings(false, true)).is_err());
     }
@@ -84,14 +84,14 @@ fn t_what_portway_made_counts_and_is_marked() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
     }
     assert_eq!(mode(&house.data()), 0o700);
-    // A mark that is copied elsewhere is none there.
+    // A mark that is copied elsewhere is not valid there.
     let other = TestHome::new();
     other.fill();
     fs::copy(house.data().join(MARK), other.data().join(MARK)).unwrap();
     let mut there = other.settings(false, true);
     there.state_dir.clone_from(&settings.state_dir);
     assert!(is_trusted(&there).is_err());
-    // Nor is another one in the same place.
+    // Nor is a different mark in the same place.
     house.put(MARK, &"0".repeat(43), 0o600);
     assert!(is_trusted(&settings).is_err());
 }
@@ -139,7 +139,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
     let store = JsonStore::open(&data).unwrap().store;
     assert!(matches!(store.grant(&key), crate::GrantLookup::Yes(_)));
     drop(store);
-    // From now on it is ours, and the new ones are kept.
+    // From now on the directory is ours, and the new secrets are kept.
     let made = key::admin_token(&data, None).unwrap();
     assert_eq!(claim(&settings).unwrap(), Vec::<String>::new());
     assert!(key::admin_token(&data, None).unwrap() == made);
@@ -256,14 +256,14 @@ fn t_what_git_tracks_is_refused_and_nothing_is_added_to_it() {
     own(&["add", "-f", "session_secret"]);
     house.refuses("session_secret is tracked by git");
     fs::remove_dir_all(house.data().join(".git")).unwrap();
-    // A project's own files in it, and its own idea of what to ignore.
+    // The directory holds a project's own files, and its own ignore rules.
     house.put("figures.csv", "1,2", 0o644);
     house.put(".gitignore", "!admin_token", 0o644);
     claim(&house.settings(false, true)).unwrap();
     git(&["add", "-A"]);
     let staged = git(&["ls-files"]);
     assert_eq!(staged, "data/.gitignore\ndata/figures.csv\n");
-    // Once is enough.
+    // A second call changes nothing.
     let text = fs::read(house.data().join(IGNORE)).unwrap();
     claim(&house.settings(false, true)).unwrap();
     assert_eq!(fs::read(house.data().join(IGNORE)).unwrap(), text);
@@ -287,7 +287,7 @@ fn t_a_named_volume_works_as_a_cluster_mounts_it() {
     fs::set_permissions(house.data(), fs::Permissions::from_mode(0o2775)).unwrap();
     let token = house.data().join("admin_token");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o660)).unwrap();
-    // Nor is there a home that could be written.
+    // There is no writable home either.
     let notes = claim(&house.settings(true, false)).unwrap();
     assert!(
         notes.iter().any(|note| note.contains("mode 660")),

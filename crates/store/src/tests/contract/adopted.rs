@@ -1,10 +1,10 @@
-//! Records of another application.
+//! Tests of the adoption of another application's records.
 
 use serde_json::json;
 
 use super::*;
 
-/// As they are read from another application's table or file.
+/// A record as it is read from another application's table or file.
 fn theirs(key: &str, name: &str) -> Instance {
     let now = Timestamp::now();
     let (_, new) = new_instance(name, json!({"register_tools": ["files:read", "git:log"]}));
@@ -68,7 +68,7 @@ pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn TestStore) 
     ];
     let adopted = store.adopt(&records[..1]).await.unwrap();
     let first = entry_of(&adopted[0]);
-    // Whatever became of it since.
+    // The same after a change of the entry.
     let change = EntryChange {
         name: Some("renamed".into()),
         enabled: Some(false),

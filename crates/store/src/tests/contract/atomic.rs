@@ -18,9 +18,9 @@ const REASONS: [RefusalReason; 3] = [
 
 struct TestTools {
     good: Vec<ToolId>,
-    /// Called like none of the good ones.
+    /// Has none of the names of the good ones.
     others: ToolId,
-    /// Called like each of the good ones.
+    /// Each has the name of one of the good ones.
     twins: Vec<ToolId>,
 }
 
@@ -36,7 +36,7 @@ impl TestTools {
         }
     }
 
-    /// N bindings, of which number `k` cannot be made.
+    /// The good bindings, of which number `k` cannot be made.
     fn failing(&self, k: usize, reason: RefusalReason) -> Vec<NewBinding> {
         let mut bindings: Vec<NewBinding> = self.good.iter().copied().map(on).collect();
         bindings[k].tool = match reason {

@@ -90,7 +90,7 @@ pub(super) async fn e3_unbinding_takes_one_away(place: &dyn TestStore) {
     assert!(!store.unbind(&ALL, desk.id, ToolId(9_999)).await.unwrap());
     assert_eq!(bound(&*store, desk.id).await, [(ids[1], true)]);
     assert_eq!(bound(&*store, other.id).await.len(), 2);
-    // Bound again it is the newest.
+    // Bound again, the tool is the newest.
     store.bind(&ALL, desk.id, &[on(ids[0])]).await.unwrap();
     assert_eq!(
         bound(&*store, desk.id).await,
@@ -122,11 +122,11 @@ pub(super) async fn e5_a_rename_obeys_the_rule_of_names(place: &dyn TestStore) {
         );
         assert_eq!(store.tool(&ALL, id).await.unwrap(), before);
     }
-    // The two meet nowhere.
+    // No entry has both tools.
     let renamed = store.update_tool(&ALL, ids[0], named("c")).await.unwrap();
     assert_eq!(renamed.unwrap().name, "c");
     assert_eq!(visible(&*store, &key).await.unwrap(), ["b", "c"]);
-    // Its own name is not another's.
+    // A tool's own name is not a conflict.
     let same = store.update_tool(&ALL, ids[1], named("b")).await.unwrap();
     assert_eq!(same.unwrap().name, "b");
 }
@@ -167,7 +167,7 @@ pub(super) async fn e5_names_may_meet_once_the_other_is_gone(place: &dyn TestSto
         bound(&*store, desk.id).await,
         [(ids[2], true), (ids[0], true)]
     );
-    // Names are the same only letter by letter.
+    // Names are compared case-sensitively.
     let upper = tool(&*store, "A").await.id;
     store.bind(&ALL, desk.id, &[on(upper)]).await.unwrap();
     assert_eq!(bound(&*store, desk.id).await.len(), 3);

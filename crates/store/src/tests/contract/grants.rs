@@ -71,7 +71,7 @@ pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Te
     assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b"]);
     assert!(gives(&grant, "new") && gives(&grant, "a_there") && !gives(&grant, "c_there"));
     assert!(!grant.filter_gives("git", Some("new")));
-    // What is switched off is not given by the filter either.
+    // The filter does not give a disabled tool either.
     store.bind(&ALL, desk.id, &[off(ids[0])]).await.unwrap();
     let grant = granted(&*store, &key).await.unwrap();
     assert_eq!(visible(&*store, &key).await.unwrap(), ["b"]);
@@ -85,7 +85,7 @@ pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Te
     let grant = granted(&*store, &key).await.unwrap();
     assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b", "c"]);
     assert!(!gives(&grant, "new"));
-    // It is there after a restart.
+    // The filter is still there after a restart.
     let some = EntryChange {
         filter: Some(Some(filter(&["git:*"], &[]))),
         ..EntryChange::default()
@@ -137,7 +137,7 @@ pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: 
     assert!(granted(&*store, &off).await.is_none());
 }
 
-/// Every change that takes something away.
+/// Every change that removes access.
 #[derive(Clone, Copy, Debug)]
 enum GrantChange {
     Disable,
@@ -224,7 +224,7 @@ pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Te
         }
     };
     tokio::time::timeout(LIMIT, closed).await.unwrap();
-    // Time enough to answer, if it did not wait.
+    // Time enough for the change to finish, if it did not wait.
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!change.is_finished());
     grant.calls.leave();
@@ -311,7 +311,7 @@ pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
         assert_eq!(granted(&*store, &key).await.is_some(), open);
         assert_eq!(store.ask(&key.digest()).await.unwrap().is_some(), open);
     }
-    // By itself, while nobody changes anything.
+    // The key expires without any other change.
     let soon = Timestamp::now().as_millis() + 300;
     store
         .update_entry(&ALL, desk.id, expires(Some(soon)))
@@ -345,7 +345,7 @@ pub(super) async fn e10_the_last_use_is_shown(place: &dyn TestStore) {
         }
     };
     tokio::time::timeout(LIMIT, shown).await.unwrap();
-    // Other changes do not lose it.
+    // Other changes keep it.
     let change = EntryChange {
         name: Some("table".to_owned()),
         ..EntryChange::default()

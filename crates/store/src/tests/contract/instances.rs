@@ -105,7 +105,7 @@ pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn TestStore) {
     let missing = by_id(EntryId(old.id.0 + 1));
     assert_eq!(store.instance(&ALL, &missing).await.unwrap(), None);
 
-    // Where a key reads like the id of another record, the key it is.
+    // A key that equals the id of another record takes precedence.
     let (_, mut new) = new_instance("numbered", json!({}));
     new.key = ApiKey::given(&old.id.to_string()).record(None);
     let numbered = made(store.create_instance(new, None).await);
@@ -163,7 +163,7 @@ pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Test
     assert_eq!(found, Some(changed.clone()));
     let gone = store.instance(&ALL, &key.digest().into()).await.unwrap();
     assert_eq!(gone, None);
-    // The same again is no change: the key is as old as it was.
+    // Setting the same key is no change: the key keeps its creation time.
     let same = store.update_instance(&ALL, &named, to(&fresh)).await;
     assert_eq!(same.unwrap(), Some(changed));
 }
@@ -231,7 +231,7 @@ pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn TestStore)
     let mut new = new_tool(ME, "look");
     new.tool = "read".to_owned();
     let look = made(store.create_tool(new.clone(), None).await);
-    // The oldest of several is taken.
+    // The oldest of several matching tools is used.
     made(store.create_tool(new.clone(), None).await);
     new.owner = OTHER.into();
     new.tool = "write".to_owned();

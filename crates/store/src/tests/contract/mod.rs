@@ -1,5 +1,5 @@
-//! What every store does, told once and run on each. A case gets an empty
-//! place of its own, and says nothing that only one of the stores can do.
+//! The behavior of every store, written once and run on each. A case gets an
+//! empty store of its own, and uses nothing that only one store can do.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ mod races;
 mod servers;
 mod tools;
 
-/// Where a store lives while a case runs.
+/// The place of a store while a case runs.
 #[async_trait]
 pub(crate) trait TestStore: Send + Sync {
-    /// Once more only after what was opened before is dropped.
+    /// A second call is allowed only after the first store is dropped.
     async fn open(&self) -> Arc<dyn Store>;
 }
 
-/// One test per case, on the places that `$fresh` makes: an async function
-/// that returns an `Option<impl Place>`, `None` where there is no such store.
+/// One test per case, on the stores that `$fresh` makes: an async function that
+/// returns a [`TestStore`].
 macro_rules! contract {
     ($fresh:path) => {
         contract! { @on $fresh;
@@ -174,7 +174,7 @@ mod postgres {
     #[async_trait]
     impl TestStore for InADatabase {
         async fn open(&self) -> Arc<dyn Store> {
-            // Not the default, and a word that only quotes make a name.
+            // Not the default, and a keyword that is a name only in quotes.
             let schema = DatabaseSchema::parse("user").unwrap();
             Arc::new(PostgresStore::open(&self.0, &schema).await.unwrap())
         }
@@ -191,7 +191,7 @@ mod postgres {
     contract!(fresh);
 }
 
-/// Whose records most cases are about.
+/// The owner of the records in most cases.
 const ME: &str = "me";
 const OTHER: &str = "somebody else";
 const ALL: OwnerScope = OwnerScope::Everyone;
@@ -311,13 +311,13 @@ async fn granted(store: &dyn Store, key: &ApiKey) -> Option<Arc<Grant>> {
     }
 }
 
-/// The names a key shows; `None` if it opens nothing.
+/// The tool names that a key shows; `None` if it opens nothing.
 async fn visible(store: &dyn Store, key: &ApiKey) -> Option<Vec<String>> {
     let grant = granted(store, key).await?;
     Some(grant.tools.iter().map(|tool| tool.name.clone()).collect())
 }
 
-/// How many tools, entries and old records there are.
+/// The numbers of tools, entries and old records.
 async fn counts(store: &dyn Store) -> (u64, u64, u64) {
     (
         store.tools(&ALL, EVERY).await.unwrap().total,

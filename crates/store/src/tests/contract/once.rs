@@ -17,7 +17,7 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn TestStore) 
     let desk = made(store.create_entry(new.clone(), once(2, 1)).await);
     let again = store.create_entry(new, once(2, 1)).await;
     assert_eq!(again.unwrap(), Creation::Earlier(Some(desk.clone())));
-    // With a key that was drawn anew: the first one stays.
+    // With a new random key: the first one stays.
     let (drawn, new) = new_entry("desk", &[read.id]);
     let again = store.create_entry(new, once(2, 1)).await;
     assert_eq!(again.unwrap(), Creation::Earlier(Some(desk.clone())));
@@ -30,7 +30,7 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn TestStore) 
     assert_eq!(again.unwrap(), Creation::Earlier(Some(old)));
     assert_eq!(counts(&*store).await, (1, 1, 1));
 
-    // As it is now, not as it was.
+    // The response has the current state, not the original one.
     let change = EntryChange {
         name: Some("table".to_owned()),
         ..EntryChange::default()

@@ -43,7 +43,7 @@ pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn TestStore) {
     assert_eq!(store.bindings(&other, mine.id).await.unwrap(), None);
     let bind = store.bind(&other, mine.id, &[on(ids[1])]).await.unwrap();
     assert_eq!(bind, None);
-    // Not even whether the tool could be bound.
+    // The error does not even reveal whether the tool could be bound.
     let bind = store.bind(&other, mine.id, &[on(ToolId(99_999))]).await;
     assert_eq!(bind.unwrap(), None);
     let set = store.update_binding(&other, mine.id, off(ids[0])).await;
@@ -81,7 +81,7 @@ pub(super) async fn e9_old_records_of_another_are_not_there(place: &dyn TestStor
     assert!(store.delete_instance(&only(ME), &key.into()).await.unwrap());
 }
 
-/// The tool must be of the entry's owner, whoever asks.
+/// The tool must belong to the entry's owner, whatever the caller's scope is.
 pub(super) async fn e5_nobody_binds_the_tool_of_another(place: &dyn TestStore) {
     let store = place.open().await;
     let theirs = made(store.create_tool(new_tool(OTHER, "read"), None).await);

@@ -14,7 +14,7 @@ const PAGES: &[(u64, u64)] = &[
     (2, 0),
 ];
 
-/// What a page of `all` must be.
+/// The expected page of `all`.
 fn cut<T: Clone>(all: &[T], (skip, limit): (u64, u64)) -> Vec<T> {
     let (skip, limit) = (skip as usize, limit as usize);
     all.iter().skip(skip).take(limit).cloned().collect()

@@ -14,11 +14,11 @@ fn named(name: &str) -> ToolChange {
     }
 }
 
-/// So many at a time: more than there are connections to a database, and not
-/// so many that on a busy machine the last come into its time limit.
+/// The number of jobs at a time: more than there are database connections, but
+/// few enough that on a busy machine the last ones do not time out.
 const AT_ONCE: usize = 16;
 
-/// Runs all side by side; what came of each, in no order.
+/// Runs all jobs concurrently; returns their results, in no order.
 async fn at_once<T: Send + 'static, F>(jobs: impl IntoIterator<Item = F>) -> Vec<T>
 where
     F: Future<Output = T> + Send + 'static,
@@ -35,8 +35,8 @@ where
     running.join_all().await
 }
 
-/// Tries again what came into the store's own time limit, as a client would:
-/// on a busy machine those behind many others do.
+/// Retries an operation that reached the store's own time limit, as a client
+/// would: on a busy machine operations behind many others do.
 async fn insisting<T, F>(mut operation: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, StoreError>>,

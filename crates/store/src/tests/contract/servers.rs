@@ -1,6 +1,6 @@
 use super::*;
 
-/// One after the other, so that their order is certain.
+/// Each record is one second later, so that their order is certain.
 fn record(name: &str, second: u64) -> ServerRecord {
     let mut record = ServerRecord::new(ServerName::parse(name).unwrap());
     record.created_at = Timestamp::from_millis(1_700_000_000_000 + second * 1000);
@@ -70,7 +70,7 @@ pub(super) async fn a9_the_record_follows_its_server(place: &dyn TestStore) {
     let (one, two, past) = (record("one", 1), record("two", 2), record("uno", 3));
     let all = [one.clone(), two.clone(), past.clone()];
     store.put_servers(&all).await.unwrap();
-    // Twice: an edit that was cut off is finished at the next start.
+    // Twice: the next start finishes an edit that was cut off.
     for _ in 0..2 {
         let moved = store.server_moved(&one.name, Some(&past.name)).await;
         moved.unwrap();

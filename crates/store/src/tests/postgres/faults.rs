@@ -1,4 +1,4 @@
-//! A database that goes away, hangs, or loses a process in the middle.
+//! Tests of a database that stops, hangs, or loses a process in the middle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,7 +75,7 @@ async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
     let tasks = |runtime: tokio::runtime::Handle| runtime.metrics().num_alive_tasks();
     let before = tasks(tokio::runtime::Handle::current());
     let mut known = 0;
-    // It hangs until they are answered: they do not wait for it.
+    // The database hangs until the writes return: they do not wait for it.
     while known < 3 {
         known += usize::from(
             store
@@ -106,7 +106,7 @@ async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
     assert!(granted(&*store, &key).await.unwrap().is_none());
 }
 
-/// A process that dies in the middle: the database ends what it had begun.
+/// A process that dies in the middle: the database rolls its transaction back.
 #[tokio::test(flavor = "multi_thread")]
 async fn e4_killed_at_any_binding_nothing_is_kept() {
     let cluster = cluster::shared();
@@ -116,7 +116,7 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
     for k in 0..5 {
         tools.push(tool(&*store, &format!("t{k}")).await);
     }
-    // The k-th binding is where it stops, until its connection is ended.
+    // It stops at the k-th binding, until its connection is terminated.
     cluster.sql(
         &database,
         "create table public.stop_at (tool bigint); \
@@ -169,8 +169,8 @@ async fn f7_statements_from_before_a_change_of_the_tables_are_made_anew() {
     let database = cluster.database();
     let store = open(cluster, &database).await;
     let read = tool(&store, "read").await;
-    // New connections may take too long on a busy machine; an old statement
-    // is another matter.
+    // New connections may take too long on a busy machine; an error of an old
+    // statement is another matter.
     let works = |error: Option<StoreError>| match error {
         None => true,
         Some(error) => {
@@ -178,7 +178,7 @@ async fn f7_statements_from_before_a_change_of_the_tables_are_made_anew() {
             false
         }
     };
-    // Several at once, so that several connections know the statements.
+    // Several at once, so that several connections prepare the statements.
     let look = async || {
         let each = (0..4).map(|_| store.tool(&ALL, read));
         let all = futures_util::future::join_all(each).await;

@@ -1,9 +1,9 @@
-//! Several processes on one database.
+//! Tests of several processes on one database.
 
 use super::*;
 
-/// Waits until a change of this entry is announced. Whatever is read anew as
-/// a whole instead was not announced.
+/// Waits for the notification of a change of this entry. A reload of everything
+/// does not count as its notification.
 async fn announced(changes: &mut tokio::sync::broadcast::Receiver<StoreChange>, entry: EntryId) {
     let heard = async {
         loop {
@@ -18,8 +18,8 @@ async fn announced(changes: &mut tokio::sync::broadcast::Receiver<StoreChange>, 
     heard.expect("the change is announced");
 }
 
-/// Within a second is what a notice takes; it is the notice that is looked
-/// for here, since how long a second is depends on the machine.
+/// A notification takes less than a second; the test checks the notification,
+/// since the time depends on the machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn f7_replicas_follow_each_other_by_notices() {
     let cluster = cluster::shared();
@@ -86,7 +86,7 @@ async fn f7_servers_of_others_are_announced_and_own_ones_are_not() {
     assert_eq!(definitions["files"], first, "to the letter");
     assert_eq!(two.servers().await.unwrap(), [record]);
     assert!(two.define(&[define(Some(first), None)]).await.unwrap());
-    // The first to be heard of is the other's.
+    // The first one received is the other process's.
     let heard = tokio::time::timeout(Duration::from_secs(10), own.recv());
     assert_eq!(heard.await.unwrap().unwrap(), StoreChange::Servers);
     assert!(own.try_recv().is_err(), "own changes are no news");
@@ -104,7 +104,7 @@ async fn f7_a_lost_listener_is_found_and_remade() {
              where datname = '{database}' and pid <> pg_backend_pid()"
         );
         cluster.sql("postgres", &end);
-        // Behind its back, perhaps while nobody listens.
+        // Changed outside of Portway, perhaps while no listener is connected.
         cluster.sql(&database, "update public.mcp_v2 set status = false");
         eventually("it is closed", async || {
             matches!(granted(&store, &key).await, Ok(None))

@@ -1,9 +1,8 @@
-//! Rules that the owner of the database made (SPEC F5).
+//! Tests of rules that the owner of the database made (SPEC F5).
 
 use super::*;
 
-/// Each with what an answer says of it, and whether another record is in the
-/// way.
+/// Each with the error that it gives, and whether another record causes it.
 const RULES: &[(&str, &str, bool)] = &[
     (
         "alter table public.mcp_v2 add constraint short_names check (char_length(name) < 4)",
@@ -72,14 +71,14 @@ async fn f5_a_rule_that_is_not_ours_is_named_and_keeps_nothing() {
         };
         assert_eq!(clash, *clashes, "{told}");
         assert_eq!(cluster.sql(&database, count), before);
-        // It does not take the tables for another's because of it.
+        // Portway still recognizes the tables as its own.
         drop(store);
         open(cluster, &database).await;
     }
 }
 
-/// Codes with which PostgreSQL says something of its own, and with which a
-/// function may say no.
+/// Codes that PostgreSQL uses for its own errors, and that a function may use
+/// to refuse a row.
 const CODES: &[&str] = &[
     "42501", "57014", "40001", "40P01", "55P03", "25006", "08006", "53100", "57P01", "42P01",
     "0A000", "22001",
@@ -107,7 +106,7 @@ async fn f5_an_exception_is_a_rule_whatever_its_code_is() {
         assert!(refused, "{code}: {error:?}");
         assert!(store.trouble().is_none(), "{code}");
     }
-    // An error in a function of the owner's is no fault of our tables.
+    // An error in a function of the owner's is not a fault of our tables.
     let misses = "create or replace function public.guard() returns trigger language plpgsql as \
          $$ begin insert into public.nowhere values (1); return new; end $$";
     cluster.sql(&database, misses);
@@ -117,7 +116,7 @@ async fn f5_an_exception_is_a_rule_whatever_its_code_is() {
         matches!(error.kind, StoreErrorKind::Refused { .. }),
         "{error:?}"
     );
-    // A wait that takes too long says nothing against the record.
+    // A timeout does not mean that the record is refused.
     let waits = "create or replace function public.guard() returns trigger language plpgsql as \
          $$ begin perform pg_sleep(10); return new; end $$";
     cluster.sql(&database, waits);
@@ -173,7 +172,7 @@ async fn f5_what_a_trigger_leaves_out_is_not_said_to_be_saved() {
         let refused = matches!(error.kind, StoreErrorKind::Refused { clash: false, .. });
         assert!(refused, "{at}: {error:?}");
     }
-    // What is as it should be needs no write.
+    // A binding that already has the status needs no write.
     store.bind(&ALL, desk, &[bind(read, true)]).await.unwrap();
     let missing = store.unbind(&ALL, desk, write).await;
     assert!(!missing.unwrap());

@@ -1,8 +1,8 @@
-//! Many entries.
+//! Tests with many entries.
 
 use super::*;
 
-/// Tools, entries and bindings, by SQL.
+/// Creates tools, entries and bindings by SQL.
 fn fill(cluster: &Cluster, database: &str, entries: usize) {
     cluster.sql(
         database,
@@ -33,8 +33,7 @@ async fn create(store: &PostgresStore, tools: &[ToolId]) -> Duration {
     start.elapsed()
 }
 
-/// Both are measured in turns, so that what slows the machine down slows
-/// both down.
+/// Measures both in turns, so that a slow machine slows both down.
 #[tokio::test(flavor = "multi_thread")]
 async fn f7_a_create_among_many_entries_costs_what_it_costs_among_few() {
     let cluster = cluster::shared();

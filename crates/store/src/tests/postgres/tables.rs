@@ -1,4 +1,4 @@
-//! The tables, whoever makes them, and what they make impossible.
+//! Tests of the tables, whatever created them, and of their constraints.
 
 use super::*;
 
@@ -21,7 +21,7 @@ async fn f7_migrations_do_no_harm_twice_nor_at_once() {
     );
     let (key, _) = entry(&opened.0, &[]).await;
     drop(opened);
-    // As the Supabase CLI would, which keeps its own ledger.
+    // As the Supabase CLI applies them, which keeps its own ledger.
     for file in migrations() {
         cluster.file(&database, &file);
     }
@@ -41,7 +41,7 @@ async fn f7_tables_made_by_others_are_taken_as_they_are() {
     entry(&store, &[tool(&store, "read").await]).await;
     drop(store);
 
-    // A foreign table of one of the names is not ours to change.
+    // Portway must not change a foreign table that has one of the names.
     let foreign = cluster.database();
     cluster.sql(&foreign, "create table public.tool (id int)");
     let error = refused(&cluster.url(&foreign)).await;
@@ -54,7 +54,7 @@ async fn f7_whoever_comes_through_the_data_api_sees_and_changes_nothing() {
     let cluster = cluster::shared();
     let database = cluster.database();
     for role in ["anon", "authenticated"] {
-        // Roles are of the whole cluster, and other tests may run.
+        // Roles belong to the whole cluster, and other tests may run.
         cluster.run(&format!("create role {role} nologin"), &database);
     }
     cluster.sql(
@@ -80,7 +80,7 @@ async fn f7_whoever_comes_through_the_data_api_sees_and_changes_nothing() {
         let output = cluster.run(&look, &database);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(told.contains("permission denied"), "{table}: {told}");
-        // Even where somebody has granted it since.
+        // Even where an administrator has granted it since.
         cluster.sql(&database, &format!("grant all on public.{table} to anon"));
         assert_eq!(cluster.sql(&database, &look), "", "{table}");
     }
@@ -123,7 +123,7 @@ async fn e5_the_database_itself_forbids_what_must_not_be() {
         let output = cluster.run(&bad, &database);
         assert!(!output.status.success(), "{bad}");
     }
-    // What was changed behind our back is followed all the same.
+    // Changes made outside of Portway are followed too.
     let renamed = format!("update public.tool set name = 'look' where id = {read}");
     cluster.sql(&database, &renamed);
     eventually("the new name", async || {
@@ -163,7 +163,7 @@ async fn f5_a_start_that_fails_says_why_and_no_secret() {
     }
 }
 
-/// By `pgbouncer`, which pools as Supabase does on its port 6543.
+/// Uses `pgbouncer`, which pools as Supabase does on its port 6543.
 #[tokio::test(flavor = "multi_thread")]
 async fn f7_a_pooler_by_transaction_is_refused() {
     if !std::path::Path::new("/usr/sbin/pgbouncer").exists() {
