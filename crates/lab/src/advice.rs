@@ -1,4 +1,4 @@
-//! The settings that suit what was seen, each with its reason.
+//! Suggested settings for the observed behavior, each with its reason.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use config::{
     Target, view,
 };
 
-/// Longer calls get room to spare.
+/// The factor by which a suggested timeout exceeds a long call.
 const SPARE: u32 = 3;
 
 #[derive(Default)]
@@ -18,13 +18,13 @@ pub(crate) struct Advice {
     name: String,
     spec: Option<ServerSpec>,
     reasons: Vec<(String, String)>,
-    /// Whether it makes a server work that does not as it is.
+    /// Whether the settings make a server work that does not work without them.
     pub remedy: bool,
 }
 
 impl Advice {
-    /// From the definition as it is. What is secret in it goes out as a
-    /// reference to a variable.
+    /// Starts from the current definition. A reference to a variable replaces
+    /// each secret.
     pub(crate) fn new(name: &str, spec: &ServerSpec, launch: &Launch) -> Advice {
         let mut advice = Advice {
             name: name.to_owned(),
@@ -44,7 +44,7 @@ impl Advice {
         let mut replace = |map: &mut IndexMap<String, String>, field: &str| {
             for (name, value) in map.iter_mut().filter(|(_, value)| hidden(value)) {
                 let variable = name.to_ascii_uppercase().replace('-', "_");
-                // `Bearer abc`: the first word is no secret.
+                // `Bearer abc`: the first word is not a secret.
                 let (scheme, variable) = match value.split_once(' ') {
                     Some((scheme, _)) if field == "headers" => {
                         (format!("{scheme} "), format!("{variable}_TOKEN"))
@@ -95,7 +95,7 @@ impl Advice {
         self.because("era", reason);
     }
 
-    /// It speaks the old HTTP+SSE.
+    /// The server speaks the old HTTP+SSE.
     pub(crate) fn sse(&mut self) {
         if let Some(spec) = &mut self.spec
             && let Target::Http { url, headers } = &spec.target
@@ -125,7 +125,7 @@ impl Advice {
         self.because("containment", reason);
     }
 
-    /// After a call that took so long.
+    /// Raises the timeout after a call that took this long.
     pub(crate) fn took(&mut self, took: Duration) {
         let Some(spec) = &mut self.spec else { return };
         let wanted = took * SPARE;
@@ -136,7 +136,7 @@ impl Advice {
         }
     }
 
-    /// A variable that the server says it misses.
+    /// Adds a variable that the server reports as missing.
     pub(crate) fn needs(&mut self, variable: &str) {
         if let Some(ServerSpec {
             target: Target::Stdio { env, .. },
@@ -151,7 +151,7 @@ impl Advice {
         }
     }
 
-    /// A header that the server asks for. What was tried instead is kept.
+    /// Adds a header that the server requires. Keeps one that is already set.
     pub(crate) fn login(&mut self) {
         const NAME: &str = "Authorization";
         if let Some(ServerSpec {
@@ -177,13 +177,13 @@ impl Advice {
             .as_ref()
             .map(view::definition_fields)
             .unwrap_or_default();
-        // `type` alone is understood by all who read these files.
+        // All programs that read these files understand `type` alone.
         definition.shift_remove("transport");
         json!({"mcpServers": {&self.name: definition}})
     }
 }
 
-/// Names of variables in what a server complains about.
+/// Names of variables in the complaints of a server.
 pub(crate) fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
     const COMPLAINTS: &[&str] = &[
         "required",
@@ -256,7 +256,7 @@ mod tests {
         for field in ["env.API_KEY", "env.OTHER_KEY", "era", "timeout"] {
             assert!(reasons.contains_key(field), "{field}: {reasons:?}");
         }
-        // What is printed can be read back.
+        // The printed settings can be parsed again.
         let parsed = config::parse_file(&text, config::Dialect::Mcp).unwrap();
         assert!(parsed.servers["x"].is_ok(), "{text}");
     }

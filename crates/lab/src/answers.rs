@@ -1,5 +1,5 @@
-//! How a server answers: under which id, in which order, and what it makes of
-//! questions that it does not know.
+//! Checks of a server's responses: their ids, their order, and the responses to
+//! unknown requests.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::launcher::STEP;
 use crate::report::{LabReport, Section};
 use wire::{Era, code};
 
-/// Questions at a time.
+/// Requests at a time.
 const MANY: usize = 8;
 const HEALTH_CHECKS: usize = 5;
-/// For a second answer to come, where one is enough.
+/// How long to wait for a second response, where one is enough.
 const AFTERMATH: Duration = Duration::from_millis(150);
-/// Portway asks every 30 s and waits as long for an answer; much less than
-/// that is a sign of trouble already.
+/// Portway checks every 30 s and waits as long for a response; a time much
+/// shorter than that is already a sign of trouble.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// No tool, no method has this name.
+/// No tool and no method has this name.
 pub(crate) const NOBODY: &str = "portway-lab-no-such-thing";
 
 pub(crate) async fn examine(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
     let healthy = health(dialog, hello, report).await;
-    // Something harmless that it does answer.
+    // A harmless request that the server does answer.
     let harmless = match (healthy, hello.offers("tools")) {
         (true, _) => health_check(hello.era),
         (false, true) => "tools/list",
@@ -46,7 +46,7 @@ pub(crate) async fn examine(dialog: &mut Dialog, hello: &HandshakeAnswer, report
     strays(dialog, report);
 }
 
-/// What Portway checks a server's health with.
+/// The request that Portway checks a server's health with.
 fn health_check(era: Era) -> &'static str {
     match era {
         Era::Legacy => "ping",
@@ -81,7 +81,7 @@ async fn health(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabRe
     true
 }
 
-/// Strings and numbers, large and odd: each comes back as it went.
+/// Strings and numbers, large and odd: each must come back unchanged.
 async fn ids(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) {
     for (kind, id) in [
         ("number", json!(9_007_199_254_740_991_u64)),
@@ -178,7 +178,7 @@ async fn bad_params(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut L
             reaction if reaction.code() == Some(code::INVALID_PARAMS) => {
                 Finding::ok("bad params", "refused with -32602")
             }
-            // Most servers have one page and look at no cursor.
+            // Most servers have one page and ignore cursors.
             Reaction::Result(_) => Finding::note("bad params", "an invalid cursor is overlooked"),
             Reaction::Gone(_) => Finding::bad("bad params", found, "it must not end the server"),
             Reaction::Silent(_) => {
@@ -189,7 +189,7 @@ async fn bad_params(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut L
     );
 }
 
-/// Several questions before the first answer.
+/// Sends several requests before the first response.
 async fn many(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
     let method = match hello.offers("tools") {
         true => "tools/list",
@@ -280,7 +280,7 @@ async fn subscriptions(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mu
     );
 }
 
-/// A line that is no JSON must not end a server.
+/// A line that is not JSON must not end a server.
 async fn garbage(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) {
     if report.transport != "stdio" {
         return;
@@ -289,7 +289,7 @@ async fn garbage(dialog: &mut Dialog, method: &'static str, report: &mut LabRepo
         return;
     };
     pipe.send_raw(b"{\"jsonrpc\": \"2.0\", nonsense\n").await;
-    // A refusal has no id, or none of ours.
+    // An error response has no id, or none of ours.
     dialog.listen(AFTERMATH).await;
     dialog.log().foreign.retain(|id| !id.is_null());
     let reaction = dialog.ask(method, json!({}), STEP).await.reaction;

@@ -1,5 +1,5 @@
 //! Calls of tools, where a person has allowed them: time, progress,
-//! cancellation, questions back, changes of lists.
+//! cancellation, requests of the server, changes of lists.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::{Experiment, lists};
 use config::Isolation;
 use wire::Era;
 
-/// A shorter call is over before it can be taken back.
+/// A shorter call is over before it can be cancelled.
 const CANCELLABLE: Duration = Duration::from_millis(150);
-/// Added to a call's own time when waiting for what should not come.
+/// Added to a call's own time when waiting for a response that should not come.
 const MARGIN: Duration = Duration::from_millis(500);
-/// For what should not come after an answer.
+/// The wait for messages that should not come after a response.
 const AFTERMATH: Duration = Duration::from_millis(300);
 const MOST_SAFE_CALLS: usize = 10;
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -154,7 +154,7 @@ fn told(name: &str, reply: &TimedReaction, limit: Duration, report: &mut LabRepo
     report.add(Section::Calls, finding);
 }
 
-/// Of its own token, rising, and over when the call is.
+/// Progress must have the call's token, rise, and end with the call.
 fn progress(notes: &[LoggedMessage], token: &str, answered_at: Instant, report: &mut LabReport) {
     let all: Vec<&LoggedMessage> = notes
         .iter()
@@ -275,7 +275,7 @@ fn cancelled(outcome: CancelOutcome, era: Era, ends: bool) -> Finding {
     }
 }
 
-/// Whether a call changed the tools, and the server said so.
+/// Whether a call changed the tools, and the server sent a notification.
 async fn changes(
     dialog: &mut Dialog,
     hello: &HandshakeAnswer,
@@ -303,7 +303,7 @@ async fn changes(
     report.add(Section::Calls, finding);
 }
 
-/// Only what says that it reads, and wants no argument.
+/// Only tools that declare themselves read-only, and require no argument.
 fn is_safe(tool: &Value) -> bool {
     let required = tool["inputSchema"]["required"].as_array();
     tool["annotations"]["readOnlyHint"] == true && required.is_none_or(Vec::is_empty)

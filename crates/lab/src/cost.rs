@@ -1,4 +1,4 @@
-//! What a server costs: time until it is of use, memory, processes.
+//! The cost of a server: time until it is ready, memory, processes.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::launcher::ServerCopy;
 use crate::report::{LabReport, Section};
 use upstream::process::ProcessInfo;
 
-/// A person notices that.
+/// A person notices a start this slow.
 const SLOW: Duration = Duration::from_secs(10);
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// From the start of the process to the handshake and to the last list.
+/// Times from the start of the process to the handshake and to the last list.
 pub(crate) struct StartTimes {
     pub hello: Duration,
     pub lists: Duration,
@@ -35,7 +35,7 @@ pub(crate) fn started(start: &StartTimes, report: &mut LabReport) {
     );
 }
 
-/// A second start, with everything it reads in memory.
+/// Reports a second start, with all files already cached.
 pub(crate) fn started_again(hello: Duration, report: &mut LabReport) {
     report.fact("againMs", hello.as_secs_f64() * 1000.0);
     let found = format!("{} ms to the handshake", hello.as_millis());
@@ -48,13 +48,13 @@ pub(crate) fn memory(copy: &ServerCopy, report: &mut LabReport) {
     };
     let Some(tree) = process.tree() else { return };
     let mut list = tree.list();
-    // One that has ended takes no memory.
+    // A process that has ended uses no memory.
     list.retain(|one| one.rss > 0);
     if list.is_empty() {
         return;
     }
     let rss: u64 = list.iter().map(|one| one.rss).sum();
-    // Shared pages count once here; not everyone may look.
+    // PSS counts shared pages once; not every user may read it.
     let pss: Option<u64> = list.iter().map(pss).sum();
     report.fact("rssBytes", rss);
     report.fact("pssBytes", pss);
@@ -82,10 +82,10 @@ fn pss(process: &ProcessInfo) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// More than a person would read.
+/// More output than a person would read.
 const LOUD: usize = 1 << 20;
 
-/// What it wrote where only messages belong, and to stderr.
+/// Reports output on stdout that is not a message, and output on stderr.
 pub(crate) fn output(copy: &ServerCopy, report: &mut LabReport) {
     let output = copy.outputs.lock();
     report.fact("noise", output.noise);

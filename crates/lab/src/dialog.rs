@@ -1,5 +1,5 @@
-//! One conversation with the server under test, as raw as it gets: ids of our
-//! choice, several requests at once, and everything noted that comes back.
+//! One conversation with the server under test, at the message level: ids of our
+//! choice, several requests at once, and a log of everything that comes back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::pipe::PipeChannel;
 use wire::Era;
 use wire::meta::{Envelope, PROGRESS_TOKEN, to_modern_params};
 
-/// Kept of what nobody asked for; a flood costs no more.
+/// Limits on logged messages, so that a flood costs no more.
 const NOTES: usize = 4096;
 const BYTES: usize = 16 << 20;
 const ODD: usize = 32;
@@ -34,7 +34,7 @@ impl LabRequest {
     }
 }
 
-/// How one question ended.
+/// How one request ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Reaction {
     Result(Value),
@@ -42,13 +42,13 @@ pub(crate) enum Reaction {
         code: i64,
         message: String,
     },
-    /// Nothing within the limit.
+    /// No response within the limit.
     Silent(Duration),
-    /// Our own request, word for word.
+    /// Our own request, unchanged.
     Echo,
     /// The connection or the process ended.
     Gone(String),
-    /// An HTTP error without a message of MCP.
+    /// An HTTP error without an MCP message.
     Refused {
         status: u16,
         text: String,
@@ -81,7 +81,7 @@ impl Reaction {
         }
     }
 
-    /// Behind "it" or "answered with".
+    /// Words that fit after "it" or "answered with".
     pub(crate) fn in_words(&self) -> String {
         match self {
             Reaction::Result(_) => "a result".into(),
@@ -114,7 +114,7 @@ impl TimedReaction {
     }
 }
 
-/// A notification, or a request of the server.
+/// A notification or a request from the server.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedMessage {
     pub at: Instant,
@@ -122,16 +122,16 @@ pub(crate) struct LoggedMessage {
     pub params: Value,
 }
 
-/// What came that is no answer to an open question.
+/// Messages that are not a response to an open request.
 #[derive(Default)]
 pub(crate) struct MessageLog {
     pub notes: Vec<LoggedMessage>,
     pub asks: Vec<LoggedMessage>,
-    /// Ids that nobody asked with, or not of that type.
+    /// Ids of no request of ours, or ids of another type.
     pub foreign: Vec<Value>,
-    /// Ids that were answered more than once.
+    /// Ids with more than one response.
     pub twice: Vec<Value>,
-    /// Of all notes and requests.
+    /// Of all notifications and requests.
     bytes: usize,
 }
 
@@ -148,7 +148,7 @@ impl MessageLog {
         }
     }
 
-    /// A few large ones can be a flood too.
+    /// Limits bytes too: a few large messages can also be a flood.
     fn has_room(&mut self, message: &Value) -> bool {
         let bytes = self.bytes.saturating_add(message.to_string().len());
         if bytes <= BYTES {
@@ -186,7 +186,7 @@ fn push<T>(list: &mut Vec<T>, limit: usize, one: T) {
     }
 }
 
-/// What a server asks of its client, answered as a client without a person.
+/// Responds to a request of the server, as a client without a person does.
 pub(crate) fn answer(request: &Value) -> Value {
     let id = &request["id"];
     let result = match request["method"].as_str() {
@@ -211,7 +211,7 @@ pub(crate) enum Channel {
     Http(Box<HttpChannel>),
 }
 
-/// A channel, and how the lab spells requests on it.
+/// A channel, and the form of the lab's requests on it.
 pub(crate) struct Dialog {
     pub channel: Channel,
     pub era: Era,
@@ -222,12 +222,12 @@ pub(crate) struct Dialog {
 
 /// How the server reacted to a cancelled request.
 pub(crate) enum CancelOutcome {
-    /// It was answered before.
+    /// The response came before the cancellation.
     TooLate,
-    /// Still answered, so long after the cancellation.
+    /// A response still came, this long after the cancellation.
     Answered(Reaction, Duration),
     Silent,
-    /// By closing its stream, after which nothing can be heard.
+    /// Cancelled by closing its stream, after which no response can arrive.
     Closed,
 }
 
@@ -273,7 +273,7 @@ impl Dialog {
         let raw = to_raw_value(params).ok()?;
         let modern = to_modern_params(Some(&raw), &envelope, None).ok()?;
         let mut modern: Value = serde_json::from_str(modern.into_raw().get()).ok()?;
-        // Those of upstream are numbers; the lab tries texts.
+        // The tokens of `upstream` are numbers; the lab also tries strings.
         if let Some(token) = params["_meta"].get(PROGRESS_TOKEN) {
             modern["_meta"][PROGRESS_TOKEN] = token.clone();
         }
@@ -291,7 +291,7 @@ impl Dialog {
         reactions.pop().unwrap_or(TimedReaction::silent(limit))
     }
 
-    /// All at once; the reactions in the order of the requests.
+    /// Sends all at once; returns the reactions in the order of the requests.
     pub(crate) async fn ask_all(
         &mut self,
         requests: &[LabRequest],
@@ -311,8 +311,8 @@ impl Dialog {
         }
     }
 
-    /// Sends a request, cancels it after `after`, and waits `rest` for an
-    /// answer that should not come.
+    /// Sends a request, cancels it after `after`, and waits `rest` for a
+    /// response that should not come.
     pub(crate) async fn ask_and_cancel(
         &mut self,
         request: &LabRequest,
@@ -325,7 +325,7 @@ impl Dialog {
         }
     }
 
-    /// Reads along for a while.
+    /// Reads and logs messages for a while.
     pub(crate) async fn listen(&mut self, time: Duration) {
         match &mut self.channel {
             Channel::Pipe(pipe) => pipe.listen(time).await,
@@ -339,7 +339,7 @@ pub(crate) fn cancellation(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 }
 
-/// How the lab introduces itself.
+/// The name and version that the lab sends as a client.
 pub(crate) fn client_info() -> Value {
     json!({"name": "portway-lab", "version": env!("CARGO_PKG_VERSION")})
 }

@@ -1,5 +1,5 @@
-//! How a server takes its leave: at the end of its input, at SIGTERM, or not
-//! at all; and what it leaves behind.
+//! Checks of a server's end: at the end of its input, at SIGTERM, or not at
+//! all; and of the processes it leaves behind.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::report::{LabReport, Section};
 use upstream::process::{Exit, Grace, Process, ProcessInfo};
 use wire::Era;
 
-/// For each way of asking.
+/// The time limit of each way to end it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Between two looks at its tree: what runs at the very end counts.
+/// The interval of tree scans: processes that run at the very end count.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Without a word before its stdin is closed. Some ask for roots a third of
-/// a second after the handshake, and do not end before they are answered.
+/// The quiet time before its stdin is closed. Some request roots a third of a
+/// second after the handshake, and do not end before the response.
 const QUIET: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -28,16 +28,16 @@ const NOW: Grace = Grace {
     term: Duration::ZERO,
 };
 
-/// How a wait for the end came out.
+/// The result of a wait for the end.
 struct ExitObservation {
     exit: Option<Exit>,
     took: Duration,
-    /// The rest of its tree, when the server itself was last seen.
+    /// The rest of its process tree, when the server itself was last seen.
     others: Vec<ProcessInfo>,
     detached: usize,
 }
 
-/// Closes its stdin, and goes on to harder means.
+/// Closes its stdin, then sends SIGTERM, then kills it.
 pub(crate) async fn at_eof(mut copy: ServerCopy, report: &mut LabReport) {
     let Some(mut process) = copy.process.take() else {
         return;
@@ -83,7 +83,7 @@ pub(crate) async fn at_eof(mut copy: ServerCopy, report: &mut LabReport) {
     left(process, &watched, report).await;
 }
 
-/// What it asked when nobody could answer any more.
+/// The request that it sent when no response could reach it any more.
 async fn open_question(channel: &mut Channel) -> Option<String> {
     let Channel::Pipe(pipe) = channel else {
         return None;
@@ -111,7 +111,7 @@ fn stays(question: Option<String>) -> Finding {
     }
 }
 
-/// Asks by SIGTERM alone, as its client were still there.
+/// Sends SIGTERM alone, as if its client were still there.
 pub(crate) async fn at_term(mut copy: ServerCopy, report: &mut LabReport) {
     let Some(mut process) = copy.process.take() else {
         return;
@@ -142,8 +142,8 @@ fn kill(report: &mut LabReport) {
     report.warn(Section::End, "end.kill", found, todo);
 }
 
-/// Waits for its end, and looks at its tree meanwhile. `before` is for a
-/// server that is gone before the first look.
+/// Waits for its end, and scans its process tree meanwhile. `before` is for a
+/// server that ends before the first scan.
 async fn watch(process: &mut Process, before: Option<ExitObservation>) -> ExitObservation {
     let began = Instant::now();
     let mut watched = before.unwrap_or_else(ExitObservation::nothing);
@@ -158,11 +158,11 @@ async fn watch(process: &mut Process, before: Option<ExitObservation>) -> ExitOb
     watched
 }
 
-/// The tree as it is, if the server itself still lives.
+/// The current process tree, if the server itself still runs.
 fn look(process: &Process) -> Option<ExitObservation> {
     let server = process.pid();
     let mut list = process.tree()?.list();
-    // A process that has ended takes no memory.
+    // A process that has ended uses no memory.
     list.retain(|one| one.rss > 0);
     list.iter().find(|one| one.pid == server)?;
     Some(ExitObservation {
@@ -183,7 +183,7 @@ impl ExitObservation {
     }
 }
 
-/// How many are no descendants of the server any more.
+/// The number of processes that are no longer descendants of the server.
 fn detached(list: &[ProcessInfo], server: u32) -> usize {
     let parents: HashMap<u32, u32> = list.iter().map(|one| (one.pid, one.ppid)).collect();
     let below = |one: &&ProcessInfo| {
@@ -240,7 +240,7 @@ async fn left(process: Process, watched: &ExitObservation, report: &mut LabRepor
     });
 }
 
-/// The very process, not a later one of the same number.
+/// Whether this very process runs, not a later one with the same id.
 fn lives(process: &ProcessInfo) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
     let Some((name, rest)) = stat

@@ -1,5 +1,5 @@
-//! Which eras a server speaks: both are tried, each as if it were the only
-//! one.
+//! Detects the eras that a server speaks: tries both, each as if it were the
+//! only one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::finding::{Finding, short};
 use crate::report::{LabReport, Section};
 use wire::Era;
 
-/// What a server says of itself in one era.
+/// The server's description of itself in one era.
 #[derive(Clone, Debug)]
 pub(crate) struct HandshakeAnswer {
     pub era: Era,
@@ -33,7 +33,7 @@ impl HandshakeAnswer {
     }
 }
 
-/// `server/discover`, and nothing else.
+/// Sends `server/discover`, and nothing else.
 pub(crate) async fn modern(
     dialog: &mut Dialog,
     limit: Duration,
@@ -57,7 +57,7 @@ pub(crate) async fn modern(
     }
 }
 
-/// `initialize` and `notifications/initialized`.
+/// Sends `initialize` and `notifications/initialized`.
 pub(crate) async fn legacy(
     dialog: &mut Dialog,
     limit: Duration,
@@ -88,7 +88,7 @@ pub(crate) async fn legacy(
     })
 }
 
-/// What both attempts came to.
+/// Reports the outcome of both attempts.
 pub(crate) fn tell(
     modern: &Result<HandshakeAnswer, Reaction>,
     legacy: &Result<HandshakeAnswer, Reaction>,

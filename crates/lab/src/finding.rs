@@ -1,5 +1,5 @@
-//! What `doctor` and `lab` find: one line of what is so and, where it is not
-//! well, one line of what to do.
+//! Findings of `doctor` and `lab`: one line that states a fact and, if there is
+//! a problem, one line that states the remedy.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub enum Severity {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// For scripts: stable, unlike the words.
+    /// For scripts: stable, unlike the text.
     pub id: String,
     pub mark: Severity,
     pub found: String,
@@ -60,7 +60,7 @@ impl Finding {
         Finding::new(Severity::Bad, id, found).with(todo)
     }
 
-    /// For scripts: its fields, and the section it stands in.
+    /// For scripts: its fields and its section.
     pub fn to_json(&self, section: &str) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         value["section"] = section.into();
@@ -81,7 +81,7 @@ pub fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// No longer than a line of a report should be.
+/// Shortens a text to fit into a line of a report.
 pub fn short(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", &text[..at]).into(),

@@ -1,4 +1,4 @@
-//! Messages over HTTP: Streamable HTTP in both eras, and the way to the old
+//! Messages over HTTP: Streamable HTTP in both eras, and opening the old
 //! HTTP+SSE.
 
 use std::time::Duration;
@@ -18,12 +18,12 @@ use upstream::{Endpoint, Events, Headers, ResponseBody, UpstreamError};
 use wire::Era;
 use wire::header::encode_value;
 
-/// One event, or one body.
+/// The largest event or body.
 pub(crate) const LARGEST: usize = 16 << 20;
 const INBOX: usize = 256;
 /// How much of a body that is not a message a finding quotes.
 const QUOTED: usize = 160;
-/// For messages that get no answer.
+/// The time limit for messages without a response.
 const POST_LIMIT: Duration = Duration::from_secs(5);
 
 pub(crate) type HeaderList = Vec<(&'static str, String)>;
@@ -45,7 +45,7 @@ pub(crate) async fn send(
     sent.map_err(|failure| UpstreamError::from(failure).to_string())
 }
 
-/// Posts a message whose answer, if any, comes another way.
+/// Posts a message whose response, if any, arrives on another channel.
 pub(crate) async fn post(endpoint: &Endpoint, headers: &[(&'static str, String)], body: String) {
     let _ = timeout(POST_LIMIT, send(endpoint, Method::POST, headers, body)).await;
 }
@@ -58,7 +58,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> String {
     text.split(';').next().unwrap_or(text).trim().to_owned()
 }
 
-/// How many answers came as what.
+/// The number of responses of each content type.
 #[derive(Default)]
 pub(crate) struct ContentTypes {
     pub json: usize,
@@ -159,7 +159,7 @@ impl HttpChannel {
         match message.filter(is_message) {
             Some(message) => {
                 self.content_types.lock().json += 1;
-                // An error may leave the id out where it could not be read.
+                // An error may omit the id if the server could not read it.
                 let unread = message["id"].is_null() && !status.is_success();
                 if message["id"] != *id && !unread {
                     self.log.lock().stray(&message["id"]);
@@ -181,7 +181,7 @@ impl HttpChannel {
         }
     }
 
-    /// Reads a stream up to the answer.
+    /// Reads a stream up to the response.
     async fn read_stream(&self, body: ResponseBody, id: &Value, era: Era) -> Reaction {
         let mut events = Events::new(body, LARGEST, self.endpoint.to_string());
         loop {
@@ -210,7 +210,7 @@ impl HttpChannel {
         }
     }
 
-    /// Sends a message that gets no answer.
+    /// Sends a message that gets no response.
     pub(crate) async fn notify(&self, message: &Value, era: Era) {
         let headers = self.headers(message, era);
         post(&self.endpoint, &headers, message.to_string()).await;
@@ -233,14 +233,14 @@ impl HttpChannel {
         self.notify(&cancellation(&request.id), era).await;
         let began = Instant::now();
         match timeout(rest, &mut answer).await {
-            // The stream may well end without an answer.
+            // The stream may well end without a response.
             Ok(Reaction::Gone(_) | Reaction::Refused { .. }) | Err(_) => CancelOutcome::Silent,
             Ok(reaction) => CancelOutcome::Answered(reaction, began.elapsed()),
         }
     }
 }
 
-/// Opens an HTTP+SSE connection: its first event names where to post.
+/// Opens an HTTP+SSE connection: its first event names the URL to post to.
 pub(crate) async fn old_sse(endpoint: &Endpoint) -> Result<PipeChannel, String> {
     let headers = [("accept", "text/event-stream".to_owned())];
     let response = send(endpoint, Method::GET, &headers, String::new()).await?;

@@ -1,5 +1,5 @@
-//! The server on the launcher: started or reached as the fleet would, but spoken
-//! to by hand.
+//! Starts or connects to the server as the fleet does; the lab then exchanges
+//! single messages with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use config::{Launch, LaunchTarget, Redactor, RemoteKind};
 use upstream::process::{self, Exit, Grace, Process, ProcessCommand};
 use upstream::{Endpoint, LogSink, UpstreamError};
 
-/// For one ordinary question.
+/// The time limit of one ordinary request.
 pub(crate) const STEP: Duration = Duration::from_secs(5);
 
-/// How a server that is not itself under test is ended.
+/// The grace for ending a server whose end is not under test.
 const BRIEF: Grace = Grace {
     eof: Duration::from_secs(2),
     term: Duration::from_secs(1),
@@ -26,16 +26,16 @@ const BRIEF: Grace = Grace {
 
 pub(crate) struct Launcher {
     pub launch: Launch,
-    /// What to run; `None` for a server that is reached.
+    /// The command to run; `None` for a server that is reached over HTTP.
     pub command: Option<ProcessCommand>,
     /// The capabilities that the lab announces as a client.
     pub capabilities: Arc<RawValue>,
     pub redactor: Arc<Redactor>,
-    /// From the start of a process to the end of its handshake.
+    /// The limit from the start of a process to the end of its handshake.
     pub handshake_limit: Duration,
 }
 
-/// One copy of it, spoken to.
+/// One running copy of the server, with its dialog.
 pub(crate) struct ServerCopy {
     pub dialog: Dialog,
     pub process: Option<Process>,
@@ -53,7 +53,6 @@ impl Launcher {
         Some((*kind, url, endpoint))
     }
 
-    /// Starts the process.
     pub(crate) async fn start(&self) -> Result<ServerCopy, String> {
         let began = Instant::now();
         let command = self.command.as_ref().ok_or("there is nothing to start")?;
@@ -102,15 +101,15 @@ impl Launcher {
 }
 
 impl ServerCopy {
-    /// How the process ended, if it has.
+    /// How the process ended, if it has ended.
     pub(crate) async fn exit(&mut self) -> Option<Exit> {
         let process = self.process.as_mut()?;
-        // What it still had to say arrives meanwhile.
+        // Its last output arrives meanwhile.
         let soon = Duration::from_millis(500);
         tokio::time::timeout(soon, process.exited()).await.ok()
     }
 
-    /// The last lines of stderr, for a sentence.
+    /// The last lines of stderr, to append to a sentence.
     pub(crate) fn last_words(&self) -> String {
         let output = self.outputs.lock();
         match output.tail.is_empty() {
@@ -122,8 +121,8 @@ impl ServerCopy {
         }
     }
 
-    /// Ends it with all it started, before the next copy may run: some hold
-    /// a lock.
+    /// Ends it with all processes it started, before the next copy starts: some
+    /// servers hold a lock.
     pub(crate) async fn end(mut self) {
         if let Channel::Pipe(pipe) = &mut self.dialog.channel {
             pipe.close();

@@ -1,8 +1,8 @@
-//! The lab tries one server out, by itself and not through a running Portway,
-//! and reports how it behaves.
+//! The lab tests one server, by itself and not through a running Portway, and
+//! reports its behavior.
 //!
 //! It starts or reaches the server as the fleet does, with the processes and
-//! the HTTP client of `upstream`, but speaks to it message by message: ids of
+//! the HTTP client of `upstream`, but exchanges single messages with it: ids of
 //! its choice, several requests at once, requests that a good client never
 //! sends. [`examine`] returns a [`LabReport`] of [`Finding`]s.
 
@@ -43,11 +43,11 @@ use upstream::process::{self, ProcessCommand};
 /// for models: the tool's own name and the new one.
 pub type RespelledNames = fn(&str, &[&str]) -> Vec<(String, String)>;
 
-/// What to try, and with what.
+/// The server to test, and the options of the test.
 pub struct Experiment {
     /// The name of a server of the project's files.
     pub name: Option<String>,
-    /// What the suggested settings call the server.
+    /// The name of the server in the suggested settings.
     pub shown_name: String,
     pub spec: ServerSpec,
     pub project: PathBuf,
@@ -57,11 +57,11 @@ pub struct Experiment {
     /// The client capabilities that Portway announces to servers.
     pub capabilities: Arc<RawValue>,
     pub respelled_names: RespelledNames,
-    /// A tool that the user wants called, and its arguments.
+    /// A tool that the user wants to call, and its arguments.
     pub call: Option<(String, Value)>,
     /// Whether to call the tools that are read-only and need no arguments.
     pub safe_calls: bool,
-    /// For everything together.
+    /// The time limit for everything together.
     pub timeout: Duration,
 }
 
@@ -74,7 +74,7 @@ pub enum LabError {
     OwnBinary(std::io::Error),
 }
 
-/// Tries the server out. When this returns, nothing that it started is left.
+/// Tests the server. When this returns, no process that it started is left.
 pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
     let Experiment {
         spec, environment, ..
@@ -131,8 +131,8 @@ pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
     Ok(report)
 }
 
-/// What is looked at in every server that speaks; calls `after_lists` when
-/// the lists have been read.
+/// The checks for every server that completes a handshake; calls `after_lists`
+/// when the lists have been read.
 async fn examine_dialog(
     copy: &mut ServerCopy,
     hello: &HandshakeAnswer,

@@ -1,4 +1,4 @@
-//! Whether a server answers what it announces, and announces what it answers.
+//! Compares the capabilities that a server announces with its responses.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::launcher::STEP;
 use crate::report::{LabReport, Section};
 use wire::{Era, code};
 
-/// Pages of one list: more than Portway itself would read.
+/// The most pages of one list: more than Portway itself would read.
 const PAGES: usize = 100;
-/// For all pages of one list.
+/// The time limit for all pages of one list.
 const LIST: Duration = Duration::from_secs(15);
 
 /// One list, all pages.
@@ -22,12 +22,12 @@ const LIST: Duration = Duration::from_secs(15);
 pub(crate) struct ListPages {
     pub items: Vec<Value>,
     pages: usize,
-    /// What came instead of a page.
+    /// The reaction that came instead of a page.
     failed: Option<Reaction>,
     endless: bool,
-    /// A modern page that does not say how long it holds.
+    /// A modern page lacks its lifetime.
     no_ttl: bool,
-    /// A modern page without `resultType`.
+    /// A modern page lacks `resultType`.
     no_type: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn list(dialog: &mut Dialog, method: &'static str, member: &str
                 return listed;
             }
         }
-        // An empty one is a cursor like any other.
+        // An empty cursor is a cursor like any other.
         let Some(cursor) = page["nextCursor"].as_str() else {
             return listed;
         };

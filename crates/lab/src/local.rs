@@ -1,4 +1,4 @@
-//! A server that is started: one copy at a time, since some hold a lock.
+//! Checks of a started server: one copy at a time, since some hold a lock.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use config::{Containment, EraChoice};
 use upstream::containment::ContainmentStep;
 use wire::Era;
 
-/// For an answer to `server/discover`, a slow start included: part of the
-/// patience for the handshake.
+/// The part of the handshake limit for a response to `server/discover`,
+/// including a slow start.
 const PROBE: f64 = 0.66;
 
-/// The first copy, and how it came to speak.
+/// The first copy, and the outcome of its handshake.
 struct FirstCopy {
     copy: ServerCopy,
     hello: HandshakeAnswer,
-    /// What came of `server/discover`.
+    /// The response to `server/discover`.
     modern: Result<HandshakeAnswer, Reaction>,
 }
 
@@ -56,8 +56,8 @@ pub(crate) async fn examine(
     second(launcher, &hello, modern, report).await;
 }
 
-/// As the fleet connects: `server/discover`, and on the same pipe the old
-/// way; if need be in a new process.
+/// Connects as the fleet does: `server/discover`, then on the same pipe
+/// `initialize`; if needed in a new process.
 async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstCopy> {
     let mut copy = match launcher.start().await {
         Ok(copy) => copy,
@@ -83,7 +83,7 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
         let hello = eras::legacy(&mut copy.dialog, launcher.handshake_limit).await;
         if let Ok(hello) = hello {
             probed_badly(&reaction, report);
-            // A late answer to the first question is no answer to nothing.
+            // A late response to the first request does not count as foreign.
             copy.dialog.log().foreign.retain(|id| *id != 1);
             return Some(FirstCopy {
                 copy,
@@ -116,7 +116,7 @@ fn probed_badly(reaction: &Reaction, report: &mut LabReport) {
     report.advice.era(EraChoice::Legacy, reason);
 }
 
-/// A process that has never heard of `server/discover`.
+/// Starts a new process that gets no `server/discover`.
 async fn afresh(
     launcher: &mut Launcher,
     modern: Result<HandshakeAnswer, Reaction>,
@@ -192,7 +192,7 @@ fn hopeless(
     report.bad(Section::Eras, "start", found, todo);
 }
 
-/// Whether it speaks once it is held less tightly.
+/// Whether it works with weaker containment.
 async fn loosely(launcher: &mut Launcher) -> bool {
     let strongest = match &launcher.command {
         Some(command) if command.containment == Containment::Auto => {
@@ -229,7 +229,7 @@ async fn died(copy: &mut ServerCopy, report: &mut LabReport) {
     }
 }
 
-/// Another copy: for the other era, and for SIGTERM.
+/// Starts another copy: for the other era, and for SIGTERM.
 async fn second(
     launcher: &Launcher,
     main: &HandshakeAnswer,

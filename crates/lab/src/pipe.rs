@@ -1,5 +1,5 @@
-//! Lines to and from a process, or messages of the old HTTP+SSE: one ordered
-//! channel for everything.
+//! A channel of lines to and from a process, or of messages of the old
+//! HTTP+SSE: both are one ordered stream for everything.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use upstream::{Endpoint, LineReader, OutputLine};
 const LINE_LIMIT: usize = 8 << 20;
 const STDERR_LINE: usize = 4 << 10;
 const INBOX: usize = 256;
-/// For a server that does not read.
+/// The time limit of a write to a server that does not read.
 const WRITE: Duration = Duration::from_secs(5);
 /// The last lines of stderr that a report quotes.
 const TAIL: usize = 8;
 const FIRST_NOISE: usize = 200;
 
-/// What a process wrote besides its messages.
+/// The output of a process besides its messages.
 #[derive(Default)]
 pub(crate) struct ProcessOutput {
     pub messages: usize,
     pub noise: usize,
     pub first_noise: Option<String>,
-    /// A line longer than Portway reads.
+    /// Set if a line was longer than Portway reads.
     pub giant: bool,
     pub stderr_bytes: usize,
     pub stderr_lines: usize,
@@ -53,7 +53,7 @@ pub(crate) struct PipeChannel {
     inbox: mpsc::Receiver<Value>,
     pub log: MessageLog,
     answered: HashSet<String>,
-    /// What the server asked when no answer could reach it any more.
+    /// Requests of the server when no response could reach it any more.
     pub unanswered: Vec<String>,
 }
 
@@ -94,15 +94,15 @@ impl PipeChannel {
         self.send_raw(line.as_bytes()).await;
     }
 
-    /// Bytes as they are; only a process takes them.
+    /// Sends bytes unchanged; only to a process.
     pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
         if let PipeWriter::Stdin(stdin) = &mut self.writer {
-            // One that does not read, or is gone, does not answer either.
+            // A server that does not read, or has ended, does not respond either.
             let _ = timeout(WRITE, stdin.write_all(bytes)).await;
         }
     }
 
-    /// The end of the input, for the server to see.
+    /// Ends the input of the server.
     pub(crate) fn close(&mut self) {
         self.writer = PipeWriter::Closed;
     }
@@ -171,7 +171,7 @@ impl PipeChannel {
         }
     }
 
-    /// Answers what it asks until it has asked nothing for so long.
+    /// Responds to requests of the server until none has come for `quiet`.
     pub(crate) async fn settle(&mut self, quiet: Duration, limit: Duration) {
         let deadline = Instant::now() + limit;
         while let Ok(Some(message)) =
@@ -186,7 +186,7 @@ impl PipeChannel {
         }
     }
 
-    /// Everything but responses is dealt with here.
+    /// Handles all messages but responses, which it returns.
     async fn sort(&mut self, message: Value) -> Option<Value> {
         if message.get("method").is_none() {
             return Some(message);
@@ -250,13 +250,13 @@ impl PipeChannel {
     }
 }
 
-/// Which request came back as it went, as from `cat`.
+/// The request that came back unchanged, as from `cat`.
 fn echoed(message: &Value, requests: &[LabRequest]) -> Option<usize> {
     message.get("method")?;
     requests.iter().position(|one| one.to_message() == *message)
 }
 
-/// Whether this is a message of JSON-RPC at all.
+/// Whether this is a JSON-RPC message at all.
 pub(crate) fn is_message(value: &Value) -> bool {
     let body = ["method", "result", "error"];
     value["jsonrpc"] == "2.0" && body.iter().any(|name| value.get(name).is_some())

@@ -1,5 +1,5 @@
-//! A server that is reached over HTTP: the conversation, and what HTTP itself
-//! tells.
+//! Checks of a server that is reached over HTTP: the conversation, and the
+//! behavior of HTTP itself.
 
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use config::RemoteKind;
 use upstream::Endpoint;
 use wire::{Era, code};
 
-/// No session is called that.
+/// No session has this id.
 const NO_SESSION: &str = "portway-lab-no-such-session";
-/// No page of a person's is served from there.
+/// No real page has this origin.
 const FOREIGN: &str = "http://portway-lab.invalid";
 
 pub(crate) async fn examine(launcher: &Launcher, experiment: &Experiment, report: &mut LabReport) {
@@ -102,7 +102,7 @@ async fn converse(
     }
 }
 
-/// An address where nobody can be asked for anything.
+/// Reports a URL that accepts no requests.
 async fn unreachable(reaction: &Reaction, endpoint: &Endpoint, report: &mut LabReport) -> bool {
     match reaction {
         Reaction::Gone(_) => {
@@ -133,7 +133,7 @@ async fn unreachable(reaction: &Reaction, endpoint: &Endpoint, report: &mut LabR
     }
 }
 
-/// Which kind of login; its parameters are for a client.
+/// The authentication scheme; its parameters are for a client.
 async fn challenge(endpoint: &Endpoint) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let headers = [("content-type", "application/json".to_owned())];
@@ -152,7 +152,7 @@ async fn challenge(endpoint: &Endpoint) -> String {
     }
 }
 
-/// The old HTTP+SSE. Whether it is spoken here.
+/// Tries the old HTTP+SSE. Returns whether the server speaks it.
 async fn old(
     launcher: &Launcher,
     endpoint: &Endpoint,
@@ -215,7 +215,7 @@ async fn status(
     Some((response.status(), kind))
 }
 
-/// What a legacy server does with sessions.
+/// Checks how a legacy server handles sessions.
 async fn sessions(http: &HttpChannel, report: &mut LabReport) {
     let ping = json!({"jsonrpc": "2.0", "id": 77, "method": "ping"});
     let body = ping.to_string();
@@ -299,7 +299,7 @@ async fn get_stream(http: &HttpChannel, report: &mut LabReport) {
     );
 }
 
-/// What 2026-07-28 asks of a server: headers are held against the body.
+/// Checks a rule of 2026-07-28: the server compares headers with the body.
 async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabReport) {
     let request = dialog.request_as(json!(79), "server/discover", json!({}));
     let message = request.to_message();
@@ -344,7 +344,7 @@ async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabRepor
     );
 }
 
-/// Whether a page in a browser could talk to a server of this machine.
+/// Checks whether a page in a browser could access a server of this machine.
 async fn guarded(url: &Url, endpoint: &Endpoint, report: &mut LabReport) {
     let local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

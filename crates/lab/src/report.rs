@@ -1,4 +1,4 @@
-//! What the lab found, for a person and for a program.
+//! The report of the lab, for a person and for a program.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::advice::Advice;
 use crate::finding::{Finding, Severity};
 use config::Redactor;
 
-/// The order in which they are shown.
+/// The sections, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     Eras,
@@ -53,14 +53,14 @@ impl Section {
 
 pub struct LabReport {
     pub(crate) server: Option<String>,
-    /// What was run or reached, without secrets.
+    /// The command or URL under test, without secrets.
     pub title: String,
     pub transport: &'static str,
     findings: Vec<(Section, Finding)>,
     facts: Map<String, Value>,
-    /// Whether all was looked at in time.
+    /// Whether all checks finished in time.
     pub(crate) complete: bool,
-    /// Whether it came to a conversation.
+    /// Whether a handshake succeeded.
     pub(crate) spoke: bool,
     pub(crate) advice: Advice,
     redactor: Arc<Redactor>,
@@ -85,7 +85,7 @@ impl LabReport {
         }
     }
 
-    /// A server may repeat its secrets: they stop here.
+    /// Redacts secrets, which a server may repeat.
     pub(crate) fn add(&mut self, section: Section, mut finding: Finding) {
         finding.found = self.redactor.redact(&finding.found).into_owned();
         finding.todo = finding
@@ -128,7 +128,7 @@ impl LabReport {
         self.add(section, Finding::bad(id, found, todo));
     }
 
-    /// The findings of one section, in the order in which they were made.
+    /// The findings of one section, in the order in which they were added.
     pub fn section(&self, section: Section) -> impl Iterator<Item = &Finding> {
         let of_section = self.findings.iter().filter(move |(of, _)| *of == section);
         of_section.map(|(_, finding)| finding)
@@ -139,13 +139,13 @@ impl LabReport {
         self.findings.iter().filter(of_mark).count()
     }
 
-    /// Nothing that breaks its use.
+    /// Whether no finding prevents its use.
     pub fn is_fine(&self) -> bool {
         self.count(Severity::Bad) == 0
     }
 
-    /// Settings for `.mcp.json` and the reason for each; none where they
-    /// would not work either.
+    /// Settings for `.mcp.json` and the reason for each; none if they would not
+    /// work either.
     pub fn settings(&self) -> Option<(Value, IndexMap<String, String>)> {
         let useful = self.spoke || self.advice.remedy;
         useful.then(|| (self.advice.fragment(), self.advice.reasons()))

@@ -1,5 +1,4 @@
-//! What is wrong with the tools as they are listed: names, descriptions,
-//! schemas.
+//! Checks of the listed tools: names, descriptions, schemas.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,13 +10,13 @@ use crate::report::{LabReport, Section};
 use config::TransportKind;
 use wire::header::param_headers;
 
-/// Bytes of one tool; a model reads them with every request.
+/// The size of one tool in bytes; a model reads it with every request.
 const HUGE: usize = 16 << 10;
-/// Of all tools together.
+/// The size of all tools together.
 const HUGE_LIST: usize = 256 << 10;
 const LONGEST_NAME: usize = 128;
 const DEEPEST: usize = 32;
-/// Tools named in one finding.
+/// The most tools named in one finding.
 const NAMED: usize = 5;
 
 const TYPES: &[&str] = &[
@@ -43,7 +42,7 @@ const MAP: &[&str] = &[
     "dependentSchemas",
 ];
 
-/// One kind of trouble and the tools that have it.
+/// Each kind of fault and the tools that have it.
 type ToolFaults = BTreeMap<&'static str, Vec<String>>;
 
 pub(crate) fn examine(experiment: &Experiment, tools: &[Value], report: &mut LabReport) {
@@ -79,7 +78,7 @@ pub(crate) fn examine(experiment: &Experiment, tools: &[Value], report: &mut Lab
     renamed(experiment, tools, report);
 }
 
-/// What models will see instead of the tool's own name (SPEC D2).
+/// Reports the names that models see instead of the tool's own (SPEC D2).
 fn renamed(experiment: &Experiment, tools: &[Value], report: &mut LabReport) {
     let own: BTreeSet<&str> = tools
         .iter()
@@ -202,7 +201,7 @@ fn look<'t>(
     }
 }
 
-/// The basics of the metaschema: what others' validators trip over.
+/// Checks the basics of the metaschema that other validators reject.
 fn check(schema: &Value, root: &Value, depth: usize) -> Result<(), String> {
     let object = match schema {
         Value::Object(object) => object,
@@ -267,7 +266,7 @@ fn check_type(kind: &Value) -> Result<(), String> {
     }
 }
 
-/// At the root, what is required must also be described.
+/// At the root, every required property must also be described.
 fn check_required(object: &Map<String, Value>, depth: usize) -> Result<(), String> {
     let Some(required) = object.get("required") else {
         return Ok(());
