@@ -1,5 +1,5 @@
-//! What the admin does about access itself: the console's sessions, and a new
-//! admin token.
+//! The admin's operations on access: the console's sessions, and a new admin
+//! token.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::principal::Principal;
 use super::sessions::ShownSession;
 use config::Secret;
 
-/// What streams that the old token opened are given to end.
+/// The time that streams opened by the old token have to end.
 const GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Clone)]
 pub struct AdminApi {
     pub guard: Arc<Guard>,
     pub data_dir: PathBuf,
-    /// The token is set by `PORTWAY_ADMIN_TOKEN`.
+    /// Set if `PORTWAY_ADMIN_TOKEN` sets the token.
     pub token_is_set: bool,
-    /// Held across a rotation: one at a time.
+    /// Held across a rotation, so that only one runs at a time.
     pub rotating: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -42,7 +42,7 @@ impl AdminApi {
         }
     }
 
-    /// What is ended must stay so after a restart.
+    /// Saves the sessions: an ended one must stay ended after a restart.
     async fn save(&self) -> Result<(), ApiError> {
         let admin = self.clone();
         let saved = tokio::task::spawn_blocking(move || match admin.token() {
@@ -76,7 +76,7 @@ pub(super) async fn end_session(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// All but the one that asks.
+/// Ends all sessions but the one of the request.
 pub(super) async fn end_other_sessions(
     State(admin): State<AdminApi>,
     headers: HeaderMap,
@@ -96,8 +96,8 @@ pub(super) struct NewToken {
     token: String,
 }
 
-/// In a task of its own: a client that hangs up leaves no token that is in
-/// the file and not in force.
+/// Runs in a task of its own: if the client disconnects, the token in the file
+/// still takes effect.
 pub(super) async fn rotate_token(
     State(admin): State<AdminApi>,
     peer: Option<Extension<ClientPeer>>,
@@ -146,8 +146,8 @@ impl AdminApi {
         Ok(replaced.map_err(ApiError::internal)??)
     }
 
-    /// Running `portway connect`s look for the token again when the file with
-    /// our address is a new one.
+    /// Rewrites the file with our address: running `portway connect`s then read
+    /// the token again.
     async fn announce(&self) {
         let directory = self.data_dir.clone();
         let told = tokio::task::spawn_blocking(move || match store::known_address(&directory) {
@@ -160,7 +160,7 @@ impl AdminApi {
     }
 }
 
-/// Ends what the old token has open, but for the connection that asked.
+/// Ends the connections of the old token, but for the one of the request.
 fn end_connections(asked: Option<Arc<ClientConnection>>) {
     let Some(asked) = asked else { return };
     let connections = asked.connections().clone();
@@ -181,8 +181,7 @@ impl Guard {
         }
     }
 
-    /// The session of the console that a request shows, where it shows no
-    /// other credential.
+    /// The console session of a request that has no other credential.
     pub(super) fn console_session(
         &self,
         principal: Option<&Principal>,
@@ -200,7 +199,7 @@ impl Guard {
         token.session_of(headers).map(|ticket| ticket.id)
     }
 
-    /// Whether a session of the console is in force.
+    /// Whether a session of the console is valid.
     pub(super) fn has_session(&self, id: &str) -> bool {
         match self.access() {
             Access::Token(token) => token.sessions().is_open(id),
@@ -208,7 +207,7 @@ impl Guard {
         }
     }
 
-    /// A cookie for the console that is to go with the answer.
+    /// The console cookie to send with the response.
     pub(super) fn cookie(&self, passed: &Admission, headers: &HeaderMap) -> Option<HeaderValue> {
         if !matches!(passed.principal, Some(Principal::Admin))
             || !headers.contains_key(header::COOKIE)

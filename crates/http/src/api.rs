@@ -1,6 +1,6 @@
-//! Every operation of the API: its address, its handler, who may use it and
-//! what the OpenAPI document says of it. The router, the document and the
-//! guard's access rules are all made from this one table.
+//! Every operation of the API: its path, its handler, its access rule and its
+//! OpenAPI description. The router, the document and the guard's access rules
+//! are all made from this one table.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -27,7 +27,7 @@ pub(super) struct Operation {
     pub path: &'static str,
     pub id: &'static str,
     pub access: AccessRule,
-    /// In the query and in headers.
+    /// Parameters in the query and in headers.
     pub parameters: &'static [fn() -> Value],
     pub request: &'static str,
     pub status: &'static str,
@@ -35,13 +35,13 @@ pub(super) struct Operation {
     pub summary: &'static str,
 }
 
-/// The `response` of operations whose answers MCP defines.
+/// The `response` of operations whose responses MCP defines.
 pub(super) const MCP: &str = "MCP";
 
-/// Who may use an operation. The admin may use all.
+/// The principals that may use an operation. The admin may use all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessRule {
-    /// Everybody may read it, without a credential.
+    /// Any client may read it, without a credential.
     Public,
     /// The entry's key in the path is the credential.
     KeyInPath,
@@ -58,7 +58,7 @@ pub(super) fn access_rule(path: &str) -> AccessRule {
     RULES.get(path).copied().unwrap_or(AccessRule::Admin)
 }
 
-/// What the handlers need.
+/// The state of the handlers.
 pub struct Api {
     pub servers: ServersApi,
     pub records: RecordsApi,
@@ -69,7 +69,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// Everything but the health of the process and the console's files.
+    /// All routes but those of health and the console's files.
     pub fn router(self) -> Router {
         let mcp = self.tools.mcp.clone();
         servers(self.servers)
@@ -85,7 +85,7 @@ impl Api {
     }
 }
 
-/// The records, for their own tests, too.
+/// The routes of records, also for their own tests.
 pub(super) fn records(records: RecordsApi) -> Router {
     owned_records(records.clone())
         .merge(records_by_key(records))
@@ -94,7 +94,7 @@ pub(super) fn records(records: RecordsApi) -> Router {
 
 /// `group(state), access { method path id handler, [parameters] request => status response: summary; }`
 ///
-/// A second handler behind `|` serves where the entries are relayed to another
+/// A second handler after `|` is used where entries are relayed to another
 /// Portway.
 macro_rules! operations {
     ($($group:ident($state:ty), $access:ident {$(

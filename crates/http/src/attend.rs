@@ -1,7 +1,7 @@
-//! One connection from its first byte to its end. hyper serves it while there
-//! is something to do. It keeps two buffers and its state for each connection,
-//! 16 KiB and more, so it is sent away while a connection rests: between two
-//! requests, and for as long as a stream has only now and then an event.
+//! One connection from its first byte to its end. hyper serves it while it is
+//! active. hyper keeps two buffers and its state for each connection, 16 KiB
+//! and more, so it is dropped while a connection is idle: between two requests,
+//! and for as long as a stream rarely has an event.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ use super::stream::{ClientStream, ConnectionState, REFUSED_PATH};
 const BUFFER: usize = 128 * 1024;
 type ConnectionFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Marks an answer whose stream is silent most of the time.
+/// Marks a response whose stream is silent most of the time.
 #[derive(Clone, Copy)]
 pub(super) struct QuietStream;
 
@@ -49,7 +49,7 @@ pub(super) async fn attend(
     let mut service = service_fn(|request: Request<Incoming>| {
         let connection = peer.connection.clone();
         connection.begin();
-        // Only since 1.1 can a stream of unknown length be told from one cut short.
+        // Only HTTP/1.1 distinguishes a stream's end from a lost connection.
         let chunked = request.version() == Version::HTTP_11;
         let answer = answer(&site, request, peer.clone(), &shared);
         async move {
@@ -102,10 +102,10 @@ fn answer(
     site.answer(request, peer)
 }
 
-/// What there is to do when hyper has gone.
+/// The work that is left when hyper has ended.
 enum HyperOutcome<S> {
     Nothing,
-    /// Boxed, as the task has room for the largest kind all the time.
+    /// Boxed, since the task always has room for the largest variant.
     Resting(Box<(ClientStream, S)>),
     Streaming(Box<ClientStream>, Box<Response>),
 }
@@ -123,7 +123,7 @@ where
     let http = http1::Builder::new()
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service);
-    // Boxed: what an async block is given and then pins, it holds twice.
+    // Boxed: an async block holds a value twice if it takes and then pins it.
     let mut http = Box::pin(http);
     let mut obeyed = None;
     let mut look = Instant::now() + rest;
@@ -147,8 +147,8 @@ where
             },
             () = sleep_until(look) => {
                 let idle = connection.idle().unwrap_or_default();
-                // An answer that counts as given is ready as a whole, and
-                // hyper has written it all when it has flushed the socket.
+                // A response that counts as sent is complete in memory, and
+                // hyper has written all of it when it has flushed the socket.
                 if idle >= rest && shared.is_at_rest() {
                     let parts = Pin::into_inner(http).into_parts();
                     let mut stream = parts.io.into_inner();
@@ -162,8 +162,8 @@ where
     }
 }
 
-/// Writes an answer of unknown length. The connection ends with it: what the
-/// client may have sent since its request has been left unread.
+/// Writes a response of unknown length. The connection ends with it: what the
+/// client may have sent since its request stays unread.
 async fn write(
     mut stream: Box<ClientStream>,
     response: Box<Response>,
@@ -190,13 +190,13 @@ async fn write(
     tokio::select! {
         biased;
         done = written => done,
-        // It finishes anyway; only to be cut is new.
+        // It finishes anyway; only `Cut` is new.
         _ = connection.ordered(Some(CloseOrder::Finish)) => Ok(()),
     }
 }
 
 async fn write_chunk(stream: &mut ClientStream, data: Bytes) -> io::Result<()> {
-    // An empty one would be the end.
+    // An empty chunk would mean the end.
     if data.is_empty() {
         return Ok(());
     }
@@ -213,7 +213,7 @@ fn spelled(head: http::response::Parts) -> Vec<u8> {
     }
     let mut rest = String::from("transfer-encoding: chunked\r\nconnection: close\r\n");
     let now = jiff::Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT");
-    // Cannot fail: it is written to memory.
+    // Cannot fail: this writes to memory.
     let _ = write!(rest, "date: {now}\r\n\r\n");
     text.extend(rest.into_bytes());
     text

@@ -14,13 +14,13 @@ use super::error::ApiError;
 use super::sessions::{ConsoleSessions, SessionTicket};
 use config::Secret;
 
-/// A page that acts with the console's cookie must send this header with
-/// whatever changes something: other pages cannot, without asking us first.
+/// A page that uses the console's cookie must send this header with every
+/// change: other pages cannot do that without a preflight request.
 pub(crate) const CONSOLE_HEADER: &str = "x-portway-console";
 const COOKIE: &str = "portway_session";
 const API_KEY: &str = "x-api-key";
 
-/// What is asked of a request.
+/// The credential that requests need.
 #[derive(Debug)]
 pub enum Access {
     Token(AdminToken),
@@ -28,26 +28,26 @@ pub enum Access {
     Open,
 }
 
-/// The admin token, and what is signed in with it.
+/// The admin token, and the console sessions that depend on it.
 #[derive(Debug)]
 pub struct AdminToken {
     first: Box<Generation>,
     sessions: Box<ConsoleSessions>,
 }
 
-/// One token after another: a reader takes the last and needs no lock.
+/// A list of tokens: a reader takes the last one and needs no lock.
 #[derive(Debug)]
 struct Generation {
     token: Secret,
-    /// Seals the console's cookies, which so end with the token.
+    /// Seals the console's cookies, which therefore end with the token.
     seal: hmac::Key,
     next: OnceLock<Box<Generation>>,
 }
 
 impl Generation {
     fn new(token: Secret) -> Generation {
-        // The cookie is sent to every port of this host by browsers, so it
-        // must tell nothing of the token.
+        // Browsers send the cookie to every port of this host, so it must
+        // reveal nothing about the token.
         let digest = Sha256::new()
             .chain_update(b"portway console session\0")
             .chain_update(token.expose())
@@ -99,27 +99,27 @@ impl AdminToken {
         begun.map(|session| set_cookie(&session))
     }
 
-    /// The session that the console's cookie is for, if it is in force.
+    /// The session of the console's cookie, if it is valid.
     pub(super) fn session_of(&self, headers: &HeaderMap) -> Option<SessionTicket> {
         let session = session_cookie(headers)?;
         let seal = &self.current().seal;
         self.sessions.accept(seal, session, agent(headers))
     }
 
-    /// A new cookie for one that will soon count as unused.
+    /// A new cookie for one that will soon expire as unused.
     pub(super) fn renewed_cookie(&self, headers: &HeaderMap) -> Option<String> {
         let ticket = self.session_of(headers)?;
         let renewed = self.sessions.renewed(&self.current().seal, ticket);
         renewed.map(|session| set_cookie(&session))
     }
 
-    /// Puts another token in force. The sessions end, but for the one that
-    /// asks, which gets a new cookie.
+    /// Replaces the token. All sessions end but the one of the request, which
+    /// gets a new cookie.
     pub(super) fn replace(&self, token: Secret, headers: &HeaderMap) -> Option<String> {
         let asking = self.session_of(headers);
         let asks = asking.as_ref().map(|ticket| ticket.id.clone());
         self.sessions.end_where(|id| asks.as_deref() != Some(id));
-        // Its only caller makes one at a time.
+        // The only caller replaces one token at a time.
         let _ = self.current().next.set(Box::new(Generation::new(token)));
         let seal = &self.current().seal;
         asking.map(|ticket| set_cookie(&self.sessions.resealed(seal, ticket)))
@@ -131,7 +131,7 @@ fn set_cookie(session: &str) -> String {
     format!("{COOKIE}={session}; Path=/api; HttpOnly; SameSite=Strict")
 }
 
-/// What a browser says it is.
+/// The browser's `User-Agent`.
 fn agent(headers: &HeaderMap) -> &str {
     let agent = headers.get(header::USER_AGENT);
     agent
@@ -145,19 +145,19 @@ pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
             .is_some_and(|path| access_rule(path) == AccessRule::Public || PAGES.contains(&path))
 }
 
-/// What a request's credentials come to, without a look at users and keys.
+/// A request's credential, before users and keys are looked up.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShownCredential<'a> {
     Admin,
-    /// Not the admin's, and in the header that is for keys alone.
+    /// Not the admin's, and in the header that is for keys only.
     Key(&'a str),
     /// Not the admin's; it may be a user's token or an entry's key.
     Other(&'a str),
 }
 
 impl Access {
-    /// Looks at a request that is not public. `endpoint`: it is for an MCP
-    /// endpoint, where a key has a header of its own (SPEC E8).
+    /// Reads the credential of a non-public request. `endpoint`: it is for an
+    /// MCP endpoint, where a key has a header of its own (SPEC E8).
     pub(super) fn look<'a>(
         &self,
         method: &Method,
@@ -175,8 +175,8 @@ impl Access {
                 Credential::Unclear => Err(refused()),
             },
             Access::Open => {
-                // Nothing proves that a page of another local server did not
-                // send it, unless the browser had to ask us first.
+                // A page of another local server may have sent it, unless the
+                // browser needed a preflight request for it.
                 if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
                     return Err(missing_header());
                 }
@@ -191,7 +191,7 @@ impl Access {
 }
 
 impl AdminToken {
-    /// The console's cookie, where there is no other credential.
+    /// Accepts the console's cookie, where there is no other credential.
     fn session(
         &self,
         method: &Method,
@@ -210,14 +210,14 @@ impl AdminToken {
 enum Credential<'a> {
     Nothing,
     One(&'a str),
-    /// As `X-API-KEY` alone.
+    /// In `X-API-KEY` alone.
     Key(&'a str),
-    /// Twice, or not to be read.
+    /// Repeated, or unreadable.
     Unclear,
 }
 
-/// A credential that was given decides; there is no falling back to another.
-/// One that is given in both headers is the same in both.
+/// A credential that is present decides; there is no fallback to another. If
+/// both headers have one, they must be equal.
 fn given(headers: &HeaderMap, endpoint: bool) -> Credential<'_> {
     let bears = headers.contains_key(header::AUTHORIZATION);
     let has_key = endpoint && headers.contains_key(API_KEY);
@@ -246,8 +246,8 @@ fn needs_preflight(method: &Method, headers: &HeaderMap) -> bool {
             .is_some_and(super::guard::is_json)
 }
 
-/// Another port of this host is the same site, and gets the cookie; it is not
-/// the same origin.
+/// Another port of this host is the same site, and gets the cookie, but it is
+/// not the same origin.
 fn headers_say_foreign(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")

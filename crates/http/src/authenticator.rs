@@ -13,7 +13,7 @@ use super::principal::Principal;
 use super::users::{self, Users};
 use store::{Grant, GrantLookup, KEY_PREFIX, KeyDigest, Store, Timestamp};
 
-/// What a store may take to look up a key that memory is not sure of.
+/// The time limit for the lookup of a key that memory is not sure of.
 const ASKING: Duration = Duration::from_secs(5);
 
 pub(super) struct Authenticator {
@@ -41,15 +41,15 @@ impl Authenticator {
                 Err(why) => refusal = Some(why),
             }
         }
-        // A key that was brought along from elsewhere may look like a token.
+        // A key that was imported from elsewhere may look like a token.
         match (self.entry(text).await?, refusal) {
             (Some(grant), _) => Ok(Principal::Entry(grant)),
             (None, Some(refusal)) if refusal.is_guess() => {
                 Err(self.wrong(info.remote, || refusal.into()))
             }
             (None, Some(refusal)) => Err(refusal.into()),
-            // Where none is asked for, a credential that means nothing to us
-            // does no harm; a key that has been withdrawn is not such a one.
+            // Where no credential is required, an unknown one does no harm; a
+            // revoked key of ours is still refused.
             (None, None)
                 if matches!(self.access, Access::Open) && !text.starts_with(KEY_PREFIX) =>
             {
@@ -59,7 +59,7 @@ impl Authenticator {
         }
     }
 
-    /// What is said to a wrong key.
+    /// The error for a wrong key.
     pub(super) fn wrong(
         &self,
         from: Option<IpAddr>,
@@ -75,7 +75,7 @@ impl Authenticator {
         from.is_some_and(|from| self.guesses.is_one_too_many(from))
     }
 
-    /// What a key opens now. Any text takes the same way through here.
+    /// The current grant of a key. Any text takes the same path through here.
     pub(super) async fn entry(&self, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
         let Some(store) = &self.keys else {
             return Ok(None);
@@ -121,7 +121,7 @@ mod tests {
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(seal))
     }
 
-    /// What comes of showing a credential again and again.
+    /// The errors when a client sends a credential repeatedly.
     async fn shown(name: header::HeaderName, value: String) -> Vec<Code> {
         let door = Authenticator {
             access: Access::Token(AdminToken::new(Secret::new("the admin token"))),
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(codes[0], Code::Unauthorized);
             assert_eq!(codes[29], Code::TooManyRequests);
         }
-        // A token that has merely expired is no guess: its user must hear so.
+        // A token that has only expired is not a guess: its user must learn that.
         let expired = format!("Bearer {}", signed(SECRET));
         let codes = shown(header::AUTHORIZATION, expired).await;
         assert!(codes.iter().all(|code| *code == Code::Unauthorized));

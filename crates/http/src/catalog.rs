@@ -20,8 +20,8 @@ use super::tools::ToolsApi;
 use fleet::catalog::ListKind;
 use gateway::{AskError, Caller};
 
-/// A handler's argument: the client, and the server in the path or the filter
-/// and entry in the query that it is served by.
+/// A handler's argument: the client, restricted to the server in the path or to
+/// the filter and entry in the query.
 pub(super) struct CatalogCaller(Caller);
 
 impl FromRequestParts<ToolsApi> for CatalogCaller {

@@ -1,4 +1,4 @@
-//! Content codings (RFC 9110, section 12.5.3): which one a client prefers.
+//! Content codings (RFC 9110, section 12.5.3): selects the one a client prefers.
 
 use http::{HeaderMap, HeaderName, header};
 
@@ -22,7 +22,7 @@ impl Coding {
         }
     }
 
-    /// How the build names a file in this coding.
+    /// The suffix of a file in this coding in the build.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Coding::Brotli => ".br",
@@ -32,12 +32,12 @@ impl Coding {
     }
 }
 
-/// An identity that the client does not mention is acceptable, and anything
-/// it mentions is better.
+/// `identity` is acceptable even if the client does not name it, and any coding
+/// that it names is better.
 const UNMENTIONED_IDENTITY: f32 = 0.0005;
 
-/// The codings that the client accepts, the best first. Never empty: where it
-/// refuses all of them, identity is the one that every client can read.
+/// The codings that the client accepts, the best first. Never empty: if the
+/// client refuses all of them, `identity` is used, which every client can read.
 pub(super) fn accepted(headers: &HeaderMap) -> Vec<Coding> {
     let weights = Coding::ALL.map(|coding| (coding, weight(headers, coding)));
     let mut accepted: Vec<_> = weights.into_iter().filter(|(_, q)| *q > 0.0).collect();
@@ -63,7 +63,7 @@ fn weight(headers: &HeaderMap, coding: Coding) -> f32 {
 }
 
 /// The weight that a list such as `text/html, */*;q=0.8` gives to a word, or
-/// `None` where it does not name it. A weight that is none counts as 1.
+/// `None` if it does not name it. An invalid weight counts as 1.
 pub(super) fn quality(headers: &HeaderMap, name: &HeaderName, words: &[&str]) -> Option<f32> {
     let lines = headers.get_all(name).into_iter();
     lines

@@ -1,12 +1,12 @@
-//! The open connections: how many there may be, whose they are, and which
-//! give way when there is no room for another.
+//! The open connections: their limits, their owners, and which of them are
+//! closed to make room for another.
 //!
 //! The owner of a connection is unknown until its first request shows a
-//! credential. So that there is always room for a new one, idle connections
-//! without an owner give way first, then busy ones without, then idle ones of
-//! others, the oldest first. Where none can give way, a few places are reserved
-//! for the admin and for public paths such as `/healthz`; all other clients are
-//! refused there.
+//! credential. To make room for a new one, idle connections without an owner
+//! are closed first, then busy ones without, then idle ones of others, the
+//! oldest first. If none can be closed, a few places are reserved for the admin
+//! and for public paths such as `/healthz`; all other clients are refused
+//! there.
 
 mod one;
 mod spare;
@@ -25,13 +25,13 @@ use store::{EntryId, KeyDigest};
 pub(super) use one::{ClientConnection, CloseOrder, ConnectionSignal};
 pub(super) use spare::Spares;
 
-/// Idle connections without an owner that give way at a time: looking for the oldest
-/// means looking at all.
+/// Idle connections without an owner that are closed at a time: finding the
+/// oldest needs a scan of all.
 const BATCH: usize = 64;
-/// The same for those with an owner.
+/// The same for connections with an owner.
 const FEW: usize = 4;
 
-/// How many connections there may be.
+/// Limits on the number of connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caps {
     pub total: usize,
@@ -46,8 +46,8 @@ pub(super) struct Caps {
 pub(super) struct ClientConnections {
     caps: Caps,
     start: Instant,
-    /// The lock is held for a map operation or a look at all connections,
-    /// never across an await.
+    /// The lock is held for a map operation or a scan of all connections, never
+    /// across an await.
     open: Mutex<OpenConnections>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct ClientConnections {
 struct OpenConnections {
     last: u64,
     all: HashMap<u64, ConnectionEntry>,
-    /// Those that stay open, without the reserve.
+    /// Connections that stay open, without the reserve.
     regular: usize,
     reserved: usize,
     sources: HashMap<IpAddr, usize>,
@@ -68,7 +68,7 @@ struct ConnectionEntry {
     source: IpAddr,
     owner: ConnectionHolder,
     reserved: bool,
-    /// It is being closed and has no place any more.
+    /// It is being closed and no longer takes a place.
     leaving: bool,
 }
 
@@ -77,13 +77,13 @@ struct ConnectionEntry {
 pub(super) enum ConnectionHolder {
     Unknown,
     Admin,
-    /// The admin by a session of the console.
+    /// The admin, through a session of the console.
     Console(Arc<str>),
     User(Arc<str>),
     Entry {
         entry: EntryId,
         key: KeyDigest,
-        /// The user whose entry it is; `None` for the admin's.
+        /// The user who owns the entry; `None` for the admin's.
         user: Option<Arc<str>>,
     },
 }
@@ -118,8 +118,8 @@ impl ConnectionHolder {
         matches!(self, ConnectionHolder::Admin | ConnectionHolder::Console(_))
     }
 
-    /// Whose share of the connections it takes: a user has one, with all
-    /// entries.
+    /// The owner of the share that it counts against: a user has one share,
+    /// which includes all entries.
     fn share(&self) -> u64 {
         match self {
             ConnectionHolder::Entry {
@@ -133,7 +133,7 @@ impl ConnectionHolder {
 const UNKNOWN_OWNER: u64 = 0;
 const ADMIN: u64 = 1;
 
-/// Tells owners apart without a lock and without a copy.
+/// Distinguishes owners without a lock and without a copy.
 fn tag(principal: &Principal, session: Option<&str>) -> u64 {
     match principal {
         Principal::Admin => session.map_or(ADMIN, |session| tag_of_text("console", session)),
@@ -155,11 +155,11 @@ fn tag_of_key(digest: &KeyDigest) -> u64 {
     u64::from_le_bytes(start) | 2
 }
 
-/// One open connection; dropping it frees the place.
+/// One open connection; dropping it frees its place.
 pub(super) struct ConnectionSlot {
     connections: Arc<ClientConnections>,
     pub connection: Arc<ClientConnection>,
-    /// There is no room for another like it.
+    /// There is no room for another one like it.
     pub short: bool,
 }
 
@@ -185,8 +185,8 @@ impl ClientConnections {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// A place for a new connection, or `None` where even the reserve is
-    /// taken. `scarce`: descriptors are, so that only the reserve is left.
+    /// Reserves a place for a new connection, or `None` if even the reserve is
+    /// full. `scarce`: descriptors are scarce, so only the reserve is left.
     pub(super) fn take(
         self: &Arc<ClientConnections>,
         ip: IpAddr,
@@ -222,13 +222,13 @@ impl ClientConnections {
         })
     }
 
-    /// Makes some idle connections give way, for their descriptors; whether
+    /// Closes some idle connections to free their descriptors; returns whether
     /// there were any.
     pub(super) fn relieve(&self) -> bool {
         self.open.lock().evict(|_| true)
     }
 
-    /// Notes whose a connection is from now on.
+    /// Sets the owner of a connection.
     fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
         let owner = ConnectionHolder::of(principal, session);
         let (tag, share) = (owner.tag(), owner.share());
@@ -244,7 +244,7 @@ impl ClientConnections {
                 return Err(ApiError::unavailable("too many connections; try again"));
             }
             let its = open.owners.get(&share).copied().unwrap_or(0);
-            // One that changes hands within the share takes no more of it.
+            // A change of owners within a share takes no more of it.
             let new = held_share != share;
             let mine = |held: &ConnectionEntry| held.owner.share() == share;
             if new && its >= self.caps.share && !open.evict(mine) {
@@ -266,17 +266,17 @@ impl ClientConnections {
         Ok(())
     }
 
-    /// Tells every connection, at the end.
+    /// Sends an order to every connection, at shutdown.
     pub(super) fn order_all(&self, order: CloseOrder) {
         for held in self.open.lock().all.values() {
             held.connection.order(order);
         }
     }
 
-    /// Ends the connections whose owner `gone` says has gone: each with the
-    /// answer in hand, idle ones with their next answer or, if none is asked
-    /// for, when this is called again a moment later. Streams that have not
-    /// ended by then are cut.
+    /// Ends the connections whose owner `gone` reports: each after its current
+    /// response, idle ones with their next response or, if no request comes, at
+    /// the next call of this function. Streams that have not ended by then are
+    /// cut.
     pub(super) fn retire(&self, gone: impl Fn(&ConnectionHolder) -> bool) {
         let mut open = self.open.lock();
         let mut late = Vec::new();
@@ -295,7 +295,7 @@ impl ClientConnections {
         }
     }
 
-    /// Ends the admin's connections after the answers in hand, but for one.
+    /// Ends the admin's connections after their current responses, but for one.
     pub(super) fn finish_admin(&self, except: u64) {
         for (id, held) in &self.open.lock().all {
             if held.owner.is_admin() && *id != except {
@@ -304,7 +304,7 @@ impl ClientConnections {
         }
     }
 
-    /// Ends those of them that still have not come to an end.
+    /// Cuts those of them that have not ended yet.
     pub(super) fn cut_finished_admin(&self) {
         let mut open = self.open.lock();
         let late = |held: &ConnectionEntry| held.owner.is_admin() && held.connection.is_finishing();
@@ -327,7 +327,7 @@ impl OpenConnections {
         *self.owners.entry(held.owner.share()).or_default() += 1;
     }
 
-    /// The connection has no place any more, though it may still be there.
+    /// Frees the place of a connection, though it may still be open.
     fn free(&mut self, id: u64) {
         let Some(held) = self.all.get_mut(&id).filter(|held| !held.leaving) else {
             return;
@@ -350,8 +350,8 @@ impl OpenConnections {
         }
     }
 
-    /// Makes those `among` the connections give way that can best do so,
-    /// the oldest first; whether there were any.
+    /// Closes the best candidates that `among` selects, the oldest first;
+    /// returns whether there were any.
     fn evict(&mut self, among: impl Fn(&ConnectionEntry) -> bool) -> bool {
         let candidates = self.all.iter().filter(|(_, held)| among(held));
         let mut ranked: Vec<(Rank, u64, u64)> = candidates
@@ -375,7 +375,7 @@ impl OpenConnections {
     }
 }
 
-/// Who gives way, in this order.
+/// The order in which connections are closed to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     UnknownIdle,
@@ -385,7 +385,7 @@ enum Rank {
 }
 
 impl ConnectionEntry {
-    /// `None` for one that does not give way.
+    /// `None` for a connection that is never closed to make room.
     fn rank(&self) -> Option<Rank> {
         if self.leaving {
             return None;
@@ -402,7 +402,7 @@ impl ConnectionEntry {
     }
 }
 
-/// Nothing is remembered of what is gone.
+/// Removes a count that has reached zero.
 fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) {
     if let std::collections::hash_map::Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
@@ -412,7 +412,7 @@ fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) {
     }
 }
 
-/// Who an address stands for: one host usually owns a whole IPv6 /64.
+/// The source that an address counts for: one host usually owns a whole IPv6 /64.
 pub(super) fn source_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {

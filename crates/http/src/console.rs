@@ -1,5 +1,4 @@
-//! The console's files, and signing in with the URL printed at
-//! start-up.
+//! The console's files, and the sign-in with the URL printed at start-up.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ use super::guard::Guard;
 
 const INDEX: &str = "index.html";
 
-/// Where no build of the console was there to be taken in.
+/// Served where the build includes no console.
 const PLAIN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
     <title>Portway</title>\n<h1>Portway</h1>\n\
     <p>Portway is running, without its console: this build has none. To get one, install \
@@ -31,7 +30,7 @@ const PLAIN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"u
     <code>/api</code>.</p>\n</html>\n";
 
 /// First segments of paths that are never a page: clients expect no HTML there,
-/// whatever they accept.
+/// whatever their `Accept` is.
 const NO_PAGES: [&str; 9] = [
     "api",
     "mcp",
@@ -49,7 +48,7 @@ const NO_PAGES: [&str; 9] = [
 #[allow_missing = true]
 struct EmbeddedConsole;
 
-/// The files of the console, as far as this build has them.
+/// The files of the console, if this build has them.
 #[derive(Clone, Copy)]
 pub struct Console {
     file: fn(&str) -> Option<EmbeddedFile>,
@@ -68,7 +67,7 @@ impl Console {
         Console { file: |_| None }
     }
 
-    /// Whether there is one, as `/healthz` says it.
+    /// Whether there is a console, as `/healthz` reports it.
     pub(super) fn word(self) -> &'static str {
         let identity = [Coding::Identity];
         match self.find(INDEX, &identity) {
@@ -84,8 +83,8 @@ impl Console {
         }
     }
 
-    /// A file in the coding that the client likes best. Range requests get
-    /// the whole file, as RFC 9110 allows.
+    /// A file in the coding that the client prefers. Range requests get the
+    /// whole file, as RFC 9110 allows.
     fn answer(self, name: &str, headers: &HeaderMap) -> Option<Response> {
         let file = self.find(name, &coding::accepted(headers))?;
         let lasting = match name.starts_with("assets/") {
@@ -115,8 +114,8 @@ impl Console {
         Some(response)
     }
 
-    /// The first coding that the build has of a file. It leaves out the plain
-    /// form of what it has compressed; a client that accepts no compression
+    /// The first of these codings that the build has of a file. The build omits
+    /// the plain form of compressed files; a client that accepts no compression
     /// gets it inflated.
     fn find(self, name: &str, accepted: &[Coding]) -> Option<ConsoleFile> {
         // Debug builds read from disk: nothing outside the folder is served.
@@ -140,7 +139,7 @@ impl Console {
 /// A file in one coding.
 struct ConsoleFile {
     coding: Coding,
-    /// Every coding of a file has its own, in quotes.
+    /// Each coding of a file has its own tag, in quotes.
     tag: String,
     bytes: Bytes,
 }
@@ -158,7 +157,7 @@ impl ConsoleFile {
         }
     }
 
-    /// Inflates a file once; there are as many as the build has.
+    /// Inflates a file once; the cache is bounded by the number of files.
     fn inflated(packed: &EmbeddedFile) -> Option<ConsoleFile> {
         static INFLATED: Mutex<BTreeMap<[u8; 32], Bytes>> = Mutex::new(BTreeMap::new());
         let hash = packed.metadata.sha256_hash();
@@ -179,7 +178,7 @@ impl ConsoleFile {
     }
 }
 
-/// A whole gzip file, which ends with the size of what is in it.
+/// Inflates a whole gzip file, which ends with the size of its content.
 fn inflate(packed: &[u8]) -> Option<Bytes> {
     const GZIP_WINDOW: i32 = 16 + 15;
     let size = u32::from_le_bytes(*packed.last_chunk()?);
@@ -200,7 +199,7 @@ fn names(line: &HeaderValue, tag: &str) -> bool {
 
 const NO_CACHE: (http::HeaderName, HeaderValue) =
     (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-/// Their names change with what is in them.
+/// The file names change with their content.
 const LASTING: (http::HeaderName, HeaderValue) = (
     header::CACHE_CONTROL,
     HeaderValue::from_static("public, max-age=31536000, immutable"),
@@ -263,8 +262,8 @@ async fn home(
                 ApiError::unavailable("no console session can be started now; try again later")
             })?;
             let guard = door.guard.clone();
-            // The cookie is good in any case; without this it is not listed
-            // after a restart.
+            // The cookie is valid in any case; without this the session is not
+            // listed after a restart.
             tokio::task::spawn_blocking(move || guard.save_sessions());
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
         }
@@ -288,8 +287,8 @@ async fn asset(
     found.ok_or_else(error::nothing_there)
 }
 
-/// Every path that is not another's. The console shows itself on pages of its
-/// own, which only it can tell apart.
+/// Handles every path that no other route has. The console has pages of its
+/// own, which only it can distinguish.
 pub(super) async fn elsewhere(
     console: Console,
     method: Method,
@@ -302,8 +301,7 @@ pub(super) async fn elsewhere(
     }
 }
 
-/// Whether a path that the router does not know is asked for by a browser
-/// that wants a page.
+/// Whether a browser requests a page at a path that the router does not know.
 pub(super) fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool {
     let reads = method == Method::GET || method == Method::HEAD;
     let html = coding::quality(headers, &header::ACCEPT, &["text/html"]);
@@ -312,7 +310,7 @@ pub(super) fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool 
     }
     let mut segments = path.split('/').skip(1);
     let (first, _, third) = (segments.next(), segments.next(), segments.next());
-    // Whatever hides behind an escape is not a page.
+    // A path with an escape is never a page.
     let plain = !path.contains(['%', ';', '\\']) && !path.contains("//") && !path.contains("..");
     let endpoint = first == Some("servers") && third.is_some();
     plain && !endpoint && first.is_some_and(|first| !NO_PAGES.contains(&first))

@@ -1,5 +1,5 @@
-//! Requests and answers count against their principal's share of memory:
-//! requests until they are handled, answers until the last byte is written.
+//! Counts requests and responses against their principal's share of memory:
+//! requests until they are handled, responses until the last byte is written.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::error::ApiError;
 use super::principal::Principal;
 use store::memory::{Account, Budget, Charge, Full, UNCOUNTED};
 
-/// On a response whose body is counted already.
+/// Marks a response whose body is already counted.
 #[derive(Clone, Copy)]
 pub(super) struct Counted;
 
@@ -65,7 +65,7 @@ impl Shares {
     }
 }
 
-/// Counts an answer whose size is known; a refusal where there is no room.
+/// Counts a response of known size; returns an error if there is no room.
 fn counted(response: Response, account: &Arc<Account>) -> Response {
     let size = response.body().size_hint().exact().unwrap_or(0);
     let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -81,8 +81,8 @@ fn counted(response: Response, account: &Arc<Account>) -> Response {
     }
 }
 
-/// Each piece holds the charge: the HTTP server drops the body when it has
-/// the last piece, and the piece when it is written.
+/// Each piece holds the charge: the HTTP server drops the body when it has the
+/// last piece, and the piece when it is written.
 struct CountedBody {
     body: Body,
     charge: Arc<Charge>,

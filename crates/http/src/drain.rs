@@ -1,5 +1,5 @@
-//! Whether a client takes its answer: it may pause for a while, but over all
-//! it must keep up a rate, or the answer would stay in memory for as long as
+//! Checks that a client reads its response: it may pause for a while, but must
+//! keep up an average rate, or the response would stay in memory for as long as
 //! the client likes.
 
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The clock starts at the first write that has to wait, so a client that
-/// keeps up costs no timer at all.
+/// The clock starts at the first write that has to wait, so a client that keeps
+/// up costs no timer at all.
 #[derive(Default)]
 pub(super) struct Drain {
     blocked: Option<Blocked>,
@@ -18,14 +18,14 @@ pub(super) struct Drain {
 
 struct Blocked {
     since: Instant,
-    /// When the client last took anything.
+    /// When the client last read anything.
     progress: Instant,
-    /// What it has taken since, in bytes.
+    /// The bytes it has read since.
     taken: u64,
 }
 
 impl Drain {
-    /// The client has taken so many bytes.
+    /// The client has read this many bytes.
     pub(super) fn took(&mut self, bytes: usize) {
         if let Some(blocked) = &mut self.blocked {
             blocked.taken += bytes as u64;
@@ -33,13 +33,13 @@ impl Drain {
         }
     }
 
-    /// All that was to be written has been.
+    /// Everything has been written.
     pub(super) fn over(&mut self) {
         self.blocked = None;
     }
 
-    /// Ready when the client has taken nothing for longer than `stall`, or
-    /// less than `rate` bytes a second beyond that pause.
+    /// Ready when the client has read nothing for longer than `stall`, or less
+    /// than `rate` bytes a second beyond that pause.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, stall: Duration, rate: u64) -> Poll<()> {
         let blocked = self.blocked.get_or_insert_with(|| {
             let now = Instant::now();
@@ -72,8 +72,8 @@ mod tests {
     const STALL: Duration = Duration::from_secs(30);
     const RATE: u64 = 1024;
 
-    /// Seconds until a client is cut that takes so many bytes after each
-    /// pause; `None` if it is still there after an hour.
+    /// Seconds until a client is cut that reads `bytes` after each pause;
+    /// `None` if it is still connected after an hour.
     async fn cut_after(pause: Duration, bytes: usize) -> Option<u64> {
         let mut drain = Drain::default();
         let start = Instant::now();
@@ -113,7 +113,7 @@ mod tests {
         drain.took(64 << 20);
         advance(STALL + Duration::from_millis(1)).await;
         assert!(poll(&mut drain).await);
-        // The next answer begins anew.
+        // The next response starts a new measurement.
         drain.over();
         assert!(!poll(&mut drain).await);
     }

@@ -24,9 +24,9 @@ use config::settings::Limits;
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(5);
 const BACKOFF_LAST: Duration = Duration::from_millis(500);
-/// How often the log says that there are no descriptors.
+/// The interval at which the log reports that there are no descriptors.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
-/// The least that is left for what is no client's connection.
+/// The least number of descriptors for anything but client connections.
 const OTHER_DESCRIPTORS: usize = 64;
 
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -36,30 +36,30 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
 
 #[derive(Clone, Debug)]
 pub struct EdgeLimits {
-    /// A connection that says nothing at all.
+    /// The time limit of a connection that sends nothing at all.
     pub first_byte: Duration,
-    /// A head, from its first byte to its last.
+    /// The time limit of a head, from its first byte to its last.
     pub header: Duration,
-    /// A body, from its head to its last byte.
+    /// The time limit of a body, from its head to its last byte.
     pub body: Duration,
-    /// What a body must keep up, in bytes a second, once its grace is over.
+    /// The least rate of a body, in bytes a second, once its grace is over.
     pub body_rate: u64,
     pub body_grace: Duration,
-    /// An answer that the client does not take.
+    /// The time limit of a response that the client does not read.
     pub write_stall: Duration,
-    /// What it must take, in bytes a second, beyond one such pause.
+    /// The least rate of reading, in bytes a second, beyond one such pause.
     pub write_rate: u64,
-    /// A connection between two requests.
+    /// The time limit of a connection between two requests.
     pub idle: Duration,
-    /// After so much of it a connection gives back the memory it holds for
-    /// requests. It costs a little to come back, so a client that calls every
-    /// few seconds keeps it.
+    /// The idle time after which a connection frees its memory for requests.
+    /// Allocating it again costs a little, so a client that calls every few
+    /// seconds keeps it.
     pub rest: Duration,
-    /// What requests in flight are given at shutdown.
+    /// The time that requests in flight have at shutdown.
     pub drain: Duration,
     pub connections: usize,
-    /// From one address; loopback is exempt, since a proxy in front of us
-    /// looks like one client.
+    /// From one address; loopback is exempt, since a proxy in front of us looks
+    /// like one client.
     pub connections_per_ip: usize,
     /// Beside `connections`, for the admin and for `/healthz`.
     pub reserve: usize,
@@ -104,7 +104,7 @@ impl From<&Limits> for EdgeLimits {
 }
 
 impl EdgeLimits {
-    /// No more connections than a process with so many descriptors can have
+    /// No more connections than a process with this many descriptors can have
     /// beside everything else: servers, their own connections, files.
     #[must_use]
     pub fn within(mut self, descriptors: usize) -> EdgeLimits {
@@ -131,7 +131,7 @@ impl EdgeLimits {
     }
 }
 
-/// The connection a request came on, and its two ends.
+/// The connection of a request, and its two addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientPeer {
     pub remote: SocketAddr,
@@ -145,7 +145,7 @@ impl ClientPeer {
     }
 }
 
-/// Serves `site` until `shutdown`; then takes no more connections, lets
+/// Serves `site` until `shutdown`; then accepts no more connections, lets
 /// requests in flight finish within `limits.drain`, and cuts the rest.
 pub async fn serve(
     listener: TcpListener,
@@ -213,7 +213,7 @@ impl Edge {
                     backoff = BACKOFF_FIRST;
                     spares.refill();
                     if self.admit(socket, remote, spares.are_needed()) {
-                        // Those that give way must come to it.
+                        // Lets the tasks of the closed connections run.
                         tokio::task::yield_now().await;
                     }
                 }
@@ -237,16 +237,16 @@ impl Edge {
         }
     }
 
-    /// Whether room is short.
+    /// Returns whether room is short.
     fn admit(&self, socket: TcpStream, remote: SocketAddr, scarce: bool) -> bool {
         let Some(slot) = self.connections.take(remote.ip(), scarce) else {
             debug!(%remote, "connection refused: too many are open");
-            // Best effort: a client that finds the door closed may know why.
+            // Best effort: the client may learn why it is refused.
             let _ = socket.try_write(FULL);
             return true;
         };
         let short = slot.short;
-        // Without it an SSE answer waits for the client's delayed ACK.
+        // Without it an SSE response waits for the client's delayed ACK.
         let ready = socket.set_nodelay(true).and_then(|()| socket.local_addr());
         match ready {
             Ok(local) => {

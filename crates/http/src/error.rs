@@ -1,8 +1,8 @@
-//! The one shape of an error answer (SPEC G3):
+//! The one shape of an error response (SPEC G3):
 //! `{"error":{"code":"NOT_FOUND","message":"…","details":…}}`.
 //!
-//! What the client reads and what the log says are different fields: a cause
-//! never leaves the process.
+//! The client's message and the log's cause are different fields: a cause never
+//! leaves the process.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What kind of error it is; scripts branch on it.
+/// The kind of an error; scripts branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Code {
@@ -89,8 +89,8 @@ pub struct ApiError {
     cause: Option<ErrorCause>,
 }
 
-/// Why it happened, for the log alone. Travels to the guard in the answer's
-/// extensions, so that it is logged once, beside the request it belongs to.
+/// The cause of an error, for the log alone. The response's extensions carry it
+/// to the guard, which logs it once, with the request it belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct ErrorCause(Arc<str>);
 
@@ -132,7 +132,7 @@ impl ApiError {
         ApiError::new(Code::Conflict, message)
     }
 
-    /// 422, each wrong field named in `details` and the first in the message.
+    /// 422, with each wrong field in `details` and the first one in the message.
     pub(crate) fn validation(problems: Vec<FieldProblem>) -> ApiError {
         let message = match problems.as_slice() {
             [] => "the request is not valid".to_owned(),
@@ -159,13 +159,13 @@ impl ApiError {
         ApiError::new(Code::Unavailable, message)
     }
 
-    /// 500. The client learns nothing but that; `cause` goes to the log.
+    /// 500. The client learns nothing more; `cause` goes to the log.
     pub fn internal(cause: impl std::fmt::Display) -> ApiError {
         ApiError::new(Code::Internal, "internal error in Portway; see its log").with_cause(cause)
     }
 
-    /// Names the field that the error belongs to, in `details`, as
-    /// [`ApiError::validation`] does: clients need not search the message.
+    /// Names the field of the error in `details`, as [`ApiError::validation`]
+    /// does: clients need not search the message.
     pub(crate) fn with_field(self, field: &str) -> ApiError {
         let problem = FieldProblem::new(field, &*self.message);
         self.with_details(serde_json::json!([problem]))
@@ -176,7 +176,7 @@ impl ApiError {
         self
     }
 
-    /// What the log says about it; never part of the answer.
+    /// The cause for the log; never part of the response.
     pub(crate) fn with_cause(mut self, cause: impl std::fmt::Display) -> ApiError {
         self.cause = Some(ErrorCause(cause.to_string().into()));
         self
@@ -217,7 +217,7 @@ impl IntoResponse for ApiError {
             Code::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable => Some((header::RETRY_AFTER, "1")),
             Code::TooManyRequests => Some((header::RETRY_AFTER, "3")),
-            // What is left of the request is not worth reading.
+            // The rest of the request is not worth reading.
             Code::PayloadTooLarge | Code::RequestTimeout => Some((header::CONNECTION, "close")),
             _ => None,
         };

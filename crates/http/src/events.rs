@@ -1,5 +1,5 @@
-//! Server-sent events of every change (SPEC G4). Events are made
-//! when they are sent: a slow reader gets the present state, not past ones.
+//! Server-sent events of every change (SPEC G4). Events are created when they
+//! are sent: a slow reader gets the present state, not past ones.
 
 mod follow;
 mod ring;
@@ -26,13 +26,13 @@ use ring::{News, Ring};
 use store::StoreChange;
 use wire::sse;
 
-/// Events made ready for one reader at a time.
+/// The most events prepared for one reader at a time.
 const AT_ONCE: usize = 64;
-/// What a client waits before it comes back, in milliseconds.
+/// The time a client waits before it reconnects, in milliseconds.
 const RETRY: u64 = 1000;
 
 pub(super) struct Feed {
-    /// Of this run: the ids of another one mean nothing here.
+    /// Identifies this run: ids of another run mean nothing here.
     run: u32,
     ring: Mutex<Ring>,
     moved: watch::Sender<u64>,
@@ -80,8 +80,8 @@ impl Feed {
         });
     }
 
-    /// The events after `last`, the id of the last one that was seen; else
-    /// everything as it is, and what follows.
+    /// The events after `last`, the id of the last one the client received;
+    /// without it the whole current state, and the events that follow.
     pub(crate) fn stream(self: &Arc<Feed>, last: Option<&str>) -> Response {
         let seen = last.and_then(|last| self.number(last));
         let known = seen.is_some_and(|seen| self.ring.lock().after(seen, 1).is_some());
@@ -133,7 +133,7 @@ impl Feed {
         }
     }
 
-    /// `None` for what is no longer so: a later event says it.
+    /// `None` for a state that is no longer current: a later event has it.
     fn spell(&self, number: u64, news: &News) -> Option<Bytes> {
         let spelled = match news {
             News::Server(name) => {
@@ -171,7 +171,7 @@ struct EventReader {
 }
 
 impl EventReader {
-    /// `gap`: the client has missed something.
+    /// `gap`: the client has missed events.
     fn start_over(&mut self, gap: bool) {
         // First the number, then the state: a change in between is sent twice.
         self.seen = self.feed.ring.lock().last();
@@ -209,7 +209,7 @@ impl EventReader {
     }
 }
 
-/// A comment for what stands between, and an event for scripts in a browser,
+/// A comment for proxies in between, and an event for scripts in a browser,
 /// which see no comments.
 fn heartbeat() -> Bytes {
     let mut out = Vec::new();

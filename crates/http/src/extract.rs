@@ -1,5 +1,5 @@
-//! What a handler takes from a request's address, refused in our own shape of
-//! error where it cannot be taken.
+//! Extractors for the path and the query of a request, with errors in our own
+//! shape.
 
 use axum::extract::{FromRequestParts, Path as AxumPath, Query as AxumQuery};
 use http::request::Parts;
@@ -21,7 +21,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// The parameters behind the `?`.
+/// The parameters after the `?`.
 pub(crate) struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {

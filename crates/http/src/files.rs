@@ -1,5 +1,5 @@
-//! The files behind the servers: what they say, and what a change of them
-//! would do.
+//! The configuration files of the servers: their content, and the effect of a
+//! change.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn whole(
     }
 }
 
-/// One that is there is read as a replacement, in which covered values stand
+/// An existing server is read as a replacement, in which masked values stand
 /// for the stored ones.
 fn server(
     registry: &Registry,

@@ -1,5 +1,5 @@
-//! Where one HTTP/1 request ends and the next begins, judged more strictly
-//! than the parser behind it does: what two parsers could read in two ways is
+//! Finds where one HTTP/1 request ends and the next begins, more strictly than
+//! the parser behind it: a request that two parsers could read in two ways is
 //! refused, so that nothing can be smuggled past a proxy in front of us.
 //!
 //! Bodies are only counted, never copied.
@@ -10,7 +10,7 @@ mod head;
 use chunk::ChunkPosition;
 use head::RequestHead;
 
-/// How large a request head may be.
+/// The limits on a request head.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadLimits {
     pub head_bytes: usize,
@@ -23,13 +23,13 @@ impl Default for HeadLimits {
         HeadLimits {
             head_bytes: 32 * 1024,
             uri_bytes: 8 * 1024,
-            // hyper's own limit; beyond it hyper would answer without a body.
+            // hyper's own limit; beyond it hyper would respond without a body.
             header_lines: 100,
         }
     }
 }
 
-/// Why a request was not let through.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     #[error(
@@ -64,7 +64,7 @@ pub enum FramingError {
     Chunk,
 }
 
-/// What may be passed on of some bytes, and why not the rest.
+/// How many bytes may pass, and why the rest may not.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scan {
     pub pass: usize,
@@ -73,7 +73,7 @@ pub struct Scan {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum ScanStop {
-    /// The rest is the beginning of a head: show it again, with more.
+    /// The rest is the beginning of a head: scan it again, with more bytes.
     Head,
     Fault(FramingError),
 }
@@ -103,7 +103,7 @@ impl RequestFraming {
         }
     }
 
-    /// How many heads have been let through.
+    /// The number of heads that have passed.
     pub fn heads(&self) -> u64 {
         self.heads
     }
@@ -112,13 +112,13 @@ impl RequestFraming {
         !matches!(self.state, FramingState::Head(_))
     }
 
-    /// How much of the present body has come.
+    /// The bytes of the current body so far.
     pub(crate) fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
 
-    /// Follows the stream over `bytes`. After [`ScanStop::Head`] the next call must
-    /// begin with the bytes that were not passed.
+    /// Scans the stream over `bytes`. After [`ScanStop::Head`] the next call
+    /// must begin with the bytes that were not passed.
     pub fn scan(&mut self, bytes: &[u8]) -> Scan {
         let mut at = 0;
         while at < bytes.len() {
@@ -160,7 +160,7 @@ impl Scan {
     }
 }
 
-/// Bytes taken, and the state that follows if it changes.
+/// Bytes consumed, and the next state if it changes.
 type FramingStep = (usize, Option<FramingState>);
 
 fn sized(left: &mut u64, bytes: &[u8]) -> FramingStep {

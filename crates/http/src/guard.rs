@@ -1,7 +1,7 @@
-//! Every request passes the guard, whatever its path. Its checks, in order: Host
-//! and Origin, the body's type and length, the principal and where it may go,
-//! room for the connection and in memory. A handler that panics costs one
-//! answer, not the process.
+//! The guard, which every request passes, whatever its path. Its checks, in
+//! order: Host and Origin, the body's type and length, the principal and its
+//! rights, room for the connection and in memory. A handler that panics costs
+//! one response, not the process.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ use super::users::Users;
 use store::Store;
 use store::memory::{Budget, Charge, default_budget};
 
-/// Blobs are what the console itself makes of a tool's pictures and sounds.
+/// The console itself makes blobs of a tool's pictures and sounds.
 const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
     form-action 'self'; frame-ancestors 'none'; img-src 'self' blob:; media-src 'self' blob:";
 
@@ -64,19 +64,18 @@ impl Guard {
         }
     }
 
-    /// With another budget than the default one.
     pub fn with_budget(mut self, budget: Arc<Budget>) -> Guard {
         self.shares = Shares::new(budget);
         self
     }
 
-    /// Takes the keys of the entries in `store`, too.
+    /// Also accepts the keys of the entries in `store`.
     pub fn with_keys(mut self, store: Arc<dyn Store>) -> Guard {
         self.authenticator.keys = Some(store);
         self
     }
 
-    /// Takes the tokens of users, too.
+    /// Also accepts the tokens of users.
     pub fn with_users(mut self, users: Option<Users>) -> Guard {
         self.authenticator.users = users;
         self
@@ -94,7 +93,7 @@ impl Guard {
     pub(super) async fn pass(&self, info: &RequestInfo<'_>) -> Result<Admission, ApiError> {
         self.hosts.check(info.uri, info.headers, info.local)?;
         self.check_body(info)?;
-        // What the router does not know may be a page of the console.
+        // A path that the router does not know may be a page of the console.
         let public = match info.matched {
             Some(_) => auth::is_public(info.method, info.matched),
             None => is_page(info.method, info.uri.path(), info.headers),
@@ -110,15 +109,15 @@ impl Guard {
         let room = self.make_room(principal.as_ref(), info.length)?;
         Ok(Admission {
             principal,
-            // What a key in the path opens is for its holder alone.
+            // The response to a key in the path is for its holder alone.
             public: public && info.matched != Some(BY_KEY),
             _room: room,
         })
     }
 
     async fn principal(&self, info: &RequestInfo<'_>) -> Result<Principal, ApiError> {
-        // There the address is the credential, and no other is looked at. A
-        // wrong one looks like any address that is not there (SPEC E7).
+        // There the path is the credential, and no other is checked. A wrong
+        // key looks like any path that does not exist (SPEC E7).
         if mcp::is_keyed(info.uri) {
             let grant = match mcp::key_of(info.uri) {
                 Some(key) => self.authenticator.entry(&key).await?,
@@ -148,8 +147,8 @@ impl Guard {
         }
     }
 
-    /// A body that does not say how long it is. The framing keeps the others
-    /// to the length they announced.
+    /// Limits a body of unknown length. The framing holds the others to the
+    /// length they announced.
     pub(super) fn bound<B>(&self, body: B) -> Limited<B> {
         Limited::new(body, self.max_body)
     }
@@ -160,7 +159,7 @@ impl Guard {
         length: BodyLength,
     ) -> Result<Option<Charge>, ApiError> {
         let bytes = match length {
-            // The health of the process can be asked for at any time.
+            // Health checks are admitted at any time.
             BodyLength::None if principal.is_none() => return Ok(None),
             BodyLength::None => 0,
             BodyLength::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
@@ -170,15 +169,15 @@ impl Guard {
     }
 }
 
-/// What the guard looks at.
+/// The parts of a request that the guard checks.
 pub(super) struct RequestInfo<'a> {
     pub method: &'a Method,
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
     pub length: BodyLength,
-    /// Where the connection came in.
+    /// The local address of the connection.
     pub local: Option<IpAddr>,
-    /// Where it came from.
+    /// The remote address of the connection.
     pub remote: Option<IpAddr>,
     /// The path as the router spells it, if it has it.
     pub matched: Option<&'a str>,
@@ -187,9 +186,9 @@ pub(super) struct RequestInfo<'a> {
 
 /// A request that may be handled.
 pub(super) struct Admission {
-    /// None where none is asked for.
+    /// `None` where no credential is required.
     pub principal: Option<Principal>,
-    /// The answer is for anybody, and may be kept.
+    /// The response is the same for every client, and may be cached.
     pub public: bool,
     /// Freed when the request has been handled.
     _room: Option<Charge>,
@@ -260,7 +259,7 @@ pub(super) async fn guard(
         let headers = response.headers_mut();
         headers.entry(header::SET_COOKIE).or_insert(cookie);
     }
-    // Where the credential stands in the address its handler has judged it.
+    // If the credential is in the path, the handler has checked it.
     let wrong = match response.status() {
         StatusCode::UNAUTHORIZED => passed.principal.is_none(),
         StatusCode::NOT_FOUND => by_key,
@@ -272,8 +271,8 @@ pub(super) async fn guard(
     }
 }
 
-/// `bare`: a program may leave the type out (SPEC K4). What a browser sends
-/// must have it, since pages can post anything else without asking us first.
+/// `bare`: a program may omit the type (SPEC K4). A browser must send it, since
+/// pages can post any other type without a preflight request.
 fn check_content(headers: &HeaderMap, bare: bool) -> Result<(), ApiError> {
     let refuse = |message| Err(ApiError::new(Code::UnsupportedMediaType, message));
     if headers.contains_key(header::CONTENT_ENCODING) {
@@ -317,7 +316,7 @@ fn set_headers(headers: &mut HeaderMap, public: bool) {
     }
 }
 
-/// What the log says of a request.
+/// The fields of a request that are logged.
 pub(super) struct RequestLog {
     method: Method,
     path: LoggedPath,
@@ -341,8 +340,8 @@ impl RequestLog {
 
     pub(super) fn refused(&self, error: ApiError) -> Response {
         let mut response = self.dressed(error.into_response(), false);
-        // The router would put it here, and not where hyper does: a refusal
-        // must not show which way it came.
+        // The router would insert it here, hyper elsewhere: a refusal must not
+        // show which of them handled it.
         if let Some(length) = response.body().size_hint().exact() {
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_LENGTH, length.into());
@@ -350,7 +349,7 @@ impl RequestLog {
         response
     }
 
-    /// What comes of a request that was let in.
+    /// Completes the response to an admitted request.
     pub(super) async fn handled(
         &self,
         public: bool,
@@ -358,7 +357,7 @@ impl RequestLog {
     ) -> Response {
         let response = match AssertUnwindSafe(work).catch_unwind().await {
             Ok(response) => response,
-            // What it panicked with stays with the panic hook: it may hold data.
+            // The panic hook has the panic's message, which may hold data.
             Err(_) => ApiError::internal("the handler panicked").into_response(),
         };
         self.dressed(response, public)
@@ -390,8 +389,8 @@ impl RequestLog {
     }
 }
 
-/// A path for the log: segments that could be a key keep their last four
-/// characters at most (entry keys stand in paths, SPEC E6).
+/// A path for the log: of segments that could be a key, at most the last four
+/// characters (entry keys are in paths, SPEC E6).
 pub(crate) fn redact_path(path: &str) -> Cow<'_, str> {
     if path.split('/').all(|segment| segment.len() < 16) {
         return Cow::Borrowed(path);

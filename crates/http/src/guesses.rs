@@ -1,6 +1,6 @@
-//! Wrong keys, counted by address. A client that sends many must wait. A right
-//! key is looked up first and never waits, so no client is locked out by
-//! another behind the same address.
+//! Wrong keys, counted by address. A client that sends many must wait. A valid
+//! key is looked up first and never waits, so no client can lock out another
+//! behind the same address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,9 +14,9 @@ use super::error::{ApiError, Code};
 
 /// Wrong keys that one address may send at once.
 const FREE: u32 = 20;
-/// Time after which one more is allowed; `Retry-After` has it as well.
+/// The time after which one more is allowed; also sent as `Retry-After`.
 const PACE: Duration = Duration::from_secs(3);
-/// Addresses that are counted; the one that was quiet longest is forgotten.
+/// The most addresses counted; the one that was quiet longest is dropped.
 const SOURCES: usize = 1024;
 
 #[derive(Default)]
@@ -28,14 +28,14 @@ pub(super) struct Guesses {
 struct GuessCount {
     wrong: u32,
     since: Instant,
-    /// The log knows of it.
+    /// Whether it has been logged.
     told: bool,
 }
 
 impl Guesses {
-    /// Takes note of a wrong key, and says whether it was one too many. All
-    /// of this machine come from loopback, and with a proxy all of the world:
-    /// there it is the proxy's to count.
+    /// Counts a wrong key, and returns whether it was one too many. Loopback is
+    /// exempt: all clients of this machine and, with a proxy, all clients at
+    /// all come from there, and the proxy must count them.
     pub(super) fn is_one_too_many(&self, from: IpAddr) -> bool {
         self.at(from, Instant::now())
     }
@@ -74,7 +74,7 @@ impl GuessCount {
         }
     }
 
-    /// What is long enough ago counts no more.
+    /// Removes wrong keys that are old enough.
     fn forget(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.since);
         let paces = u32::try_from(passed.as_secs() / PACE.as_secs()).unwrap_or(u32::MAX);
@@ -100,7 +100,7 @@ fn make_room(counts: &mut HashMap<IpAddr, GuessCount>, now: Instant) {
     }
 }
 
-/// The same for every wrong key, whatever is wrong with it.
+/// The same error for every wrong key, whatever is wrong with it.
 pub(super) fn too_many() -> ApiError {
     let message = "too many wrong keys have come from this address; try again later";
     ApiError::new(Code::TooManyRequests, message)
@@ -177,7 +177,7 @@ mod tests {
         }
         assert_eq!(info(api, guesser, Some("wrong")).await, 429);
         assert_eq!(info(entry, guesser, None).await, 429);
-        // Who shows nothing has guessed nothing.
+        // A request without a credential is not a guess.
         assert_eq!(info(api, guesser, None).await, 401);
         assert_eq!(info(api, guesser, Some(token)).await, 200);
         assert_eq!(info(api, "10.0.0.2", Some("wrong")).await, 401);

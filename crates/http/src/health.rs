@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::console::Console;
 use super::error::ApiError;
 
-/// What `/healthz` and `/readyz` look at.
+/// The state that `/healthz` and `/readyz` report.
 #[derive(Clone)]
 pub struct Vitals {
-    /// How many enabled servers have not settled once since the start.
+    /// The number of enabled servers that have not settled since the start.
     pub unsettled: Arc<dyn Fn() -> usize + Send + Sync>,
-    /// What is wrong with the store, in words that name no path and no
-    /// address: the answer is public.
+    /// The fault of the store, in words that name no path and no address: the
+    /// response is public.
     pub store_fault: Arc<dyn Fn() -> Option<String> + Send + Sync>,
 }
 

@@ -1,4 +1,4 @@
-//! Which names this server answers to, and which pages may call it.
+//! The host names that this server accepts, and the origins that may call it.
 //!
 //! A web page can make a browser send requests here, also under a name of its
 //! own that it points at 127.0.0.1 (DNS rebinding). So the name in a request
@@ -29,7 +29,7 @@ impl HostPolicy {
     }
 
     /// Refuses a request that is not for us or comes from a foreign page.
-    /// `local` is the address the connection came in on.
+    /// `local` is the local address of the connection.
     pub fn check(
         &self,
         uri: &Uri,
@@ -54,8 +54,8 @@ impl HostPolicy {
     fn check_host(&self, text: &str, local: Option<IpAddr>) -> Result<Authority, ApiError> {
         let asked = Authority::parse(text)
             .ok_or_else(|| ApiError::bad_request("the Host of the request is not `host[:port]`"))?;
-        // A browser can be given a false name for our address, but not a
-        // false address.
+        // An attacker can make a browser use a false name for our address, but
+        // not a false address.
         let by_address =
             matches!((&asked.host, local), (Host::Ip(ip), Some(local)) if *ip == local);
         let listed = || self.hosts.iter().any(|known| known.covers(&asked));

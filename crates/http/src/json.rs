@@ -1,4 +1,4 @@
-//! Reading a request's JSON: bounded, and with errors that say where.
+//! Parses a request's JSON: bounded, and with errors that name the position.
 
 use std::error::Error;
 use std::io;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 
 use super::error::{ApiError, Code};
 
-/// How deep arrays and objects may be nested.
+/// The limit on the nesting of arrays and objects.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// A handler's argument: the request's body as `T`, or an answer that names
-/// the field or the position that is wrong.
+/// A handler's argument: the request's body as `T`, or an error that names the
+/// wrong field or position.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
@@ -38,7 +38,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
     }
 }
 
-/// The whole body. The guard has bounded it.
+/// Reads the whole body. The guard has bounded it.
 pub(crate) async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<axum::BoxError>>,
@@ -52,7 +52,7 @@ where
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     match bytes.trim_ascii_start().first() {
         None => return Err(ApiError::bad_request("the request needs a JSON body")),
-        // serde would take an array for a struct, field by field.
+        // serde would accept an array for a struct, field by field.
         Some(b'[') => return Err(ApiError::invalid_field("body", "must be an object")),
         Some(_) => {}
     }
@@ -71,7 +71,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 }
 
 /// Whether brackets outside strings nest at most `limit` deep. A scan, so that
-/// a bomb is refused before anything is built from it.
+/// a deeply nested body is refused before anything is built from it.
 pub(crate) fn depth_within(bytes: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for &byte in bytes {
@@ -102,7 +102,7 @@ fn describe(field: String, error: &serde_json::Error) -> ApiError {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = without_values(text.strip_suffix(&place).unwrap_or(&text));
-    // A missing or unknown field is named in the text, not in the path to it.
+    // The text names a missing or unknown field, the path does not.
     let named = text.split('`').nth(1).filter(|_| {
         ["missing field", "unknown field", "duplicate field"]
             .iter()
@@ -120,8 +120,8 @@ fn describe(field: String, error: &serde_json::Error) -> ApiError {
     ApiError::invalid_field(&field, message)
 }
 
-/// serde quotes the value it did not like, which may be a password,
-/// and names our types, which mean nothing to the client.
+/// Removes the value that serde quotes, which may be a password, and the names
+/// of our types, which mean nothing to the client.
 fn without_values(text: &str) -> String {
     let Some((found, expected)) = text.rsplit_once(", expected ") else {
         return text.to_owned();

@@ -1,7 +1,7 @@
-//! How people ask: extract, call one function, map the outcome.
+//! The HTTP API: a handler extracts, calls one function, maps the outcome.
 //!
-//! Nothing is served but through [`router`], which puts the `guard` around
-//! every path, the unknown ones included.
+//! Everything is served through [`router`], which puts the `guard` around every
+//! path, including the unknown ones.
 
 mod admin;
 mod api;
@@ -67,7 +67,7 @@ pub use tag::Tags;
 pub use tools::ToolsApi;
 pub use users::Users;
 
-/// Everything that is served: `api` and the paths of this crate, behind the
+/// The router of everything: `api` and the paths of this crate, behind the
 /// guard.
 pub fn router(guard: Arc<Guard>, vitals: Vitals, console: Console, api: Router) -> Router {
     api::health(health::HealthApi { vitals, console })
@@ -75,7 +75,7 @@ pub fn router(guard: Arc<Guard>, vitals: Vitals, console: Console, api: Router) 
         .merge(api)
         .fallback(move |method, uri, headers| console::elsewhere(console, method, uri, headers))
         .method_not_allowed_fallback(error::no_such_method)
-        // The guard bounds bodies, with an answer of our shape.
+        // The guard bounds bodies, with an error of our shape.
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(guard, guard::guard))
 }

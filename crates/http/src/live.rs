@@ -1,5 +1,5 @@
-//! What goes on: events of every change, calls, processes, and what became
-//! of a server (SPEC G4).
+//! Live data: events of every change, calls, processes, and the history of a
+//! server (SPEC G4).
 
 use std::sync::Arc;
 

@@ -64,13 +64,13 @@ impl Operation {
         !matches!(self.access, AccessRule::Public | AccessRule::KeyInPath)
     }
 
-    /// Whether it answers with what a server answers.
+    /// Whether its response is the response of a server.
     fn is_relayed(&self) -> bool {
         matches!(self.response, "ResourceContents" | "PromptMessages")
     }
 }
 
-/// The statuses of an operation that fails.
+/// The error statuses of an operation.
 fn failures(operation: &Operation) -> Vec<&'static str> {
     let mut statuses = vec![
         "400", "403", "408", "413", "414", "415", "429", "431", "500", "503",
@@ -79,7 +79,7 @@ fn failures(operation: &Operation) -> Vec<&'static str> {
     let relayed = operation.is_relayed();
     let filtered = operation.has_parameter("filter");
     let in_path = operation.path.contains('{');
-    // A create with an Idempotency-Key may have made what has been deleted since.
+    // A repeated create may name a record that has been deleted since.
     let creates = operation.id.starts_with("create");
     let conditions: [(bool, &'static str); 6] = [
         (operation.needs_credential(), "401"),

@@ -1,4 +1,4 @@
-//! Whom a request speaks for, and where they may go.
+//! The principal of a request, and its rights.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,22 +10,22 @@ use super::auth;
 use super::error::ApiError;
 use store::{Grant, OwnerScope};
 
-/// There is no default: it exists only where a credential was checked, or
-/// where `--no-auth` says that none is asked.
+/// There is no default: it exists only where a credential was checked, or where
+/// `--no-auth` requires none.
 #[derive(Clone, Debug)]
 pub enum Principal {
     /// May do everything.
     Admin,
     /// Has records of their own, and sees no others.
     User(Arc<str>),
-    /// Holds the key of an entry, and may use what it gives.
+    /// Holds the key of an entry, and may use its tools.
     Entry(Arc<Grant>),
 }
 
 static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| store::ADMIN.into());
 
 impl Principal {
-    /// The records they may see and touch.
+    /// The records that the principal may read and change.
     pub fn owner_scope(&self) -> Result<OwnerScope, ApiError> {
         match self {
             Principal::Admin => Ok(OwnerScope::Everyone),
@@ -34,7 +34,7 @@ impl Principal {
         }
     }
 
-    /// The records they may see, of one user where a list asks for that.
+    /// The records that the principal may read, optionally of one user.
     pub(crate) fn owner_scope_of(&self, user: Option<&str>) -> Result<OwnerScope, ApiError> {
         let Some(user) = user else {
             return self.owner_scope();
@@ -48,7 +48,7 @@ impl Principal {
         }
     }
 
-    /// The owner of what they make.
+    /// The owner of records that the principal creates.
     pub fn owner(&self) -> Arc<str> {
         match self {
             Principal::Admin => ADMIN.clone(),
@@ -57,8 +57,8 @@ impl Principal {
         }
     }
 
-    /// Whether a path, as the router spells it, is theirs to ask. The guard
-    /// asks this for every request; handlers need not.
+    /// Whether the principal may request a path, as the router spells it. The
+    /// guard checks this for every request; handlers need not.
     pub(super) fn may_ask(&self, matched: Option<&str>) -> Result<(), ApiError> {
         let needed = match self {
             Principal::Admin => return Ok(()),
@@ -74,8 +74,8 @@ pub(super) fn not_here() -> ApiError {
     ApiError::forbidden("this credential is not for this path")
 }
 
-/// A handler's argument. The guard has set it; a route that slipped past the
-/// guard is refused, not served.
+/// A handler's argument. The guard has set it; a request that bypassed the
+/// guard is refused.
 impl<S: Sync> FromRequestParts<S> for Principal {
     type Rejection = ApiError;
 

@@ -1,7 +1,7 @@
-//! Entries whose MCP service is another Portway (`MCP_SERVICE_URL`, SPEC E6):
-//! the guard has found the entry here, its key goes there as `X-API-KEY`, and
-//! bodies pass both ways as they come. Of the client's headers only those that
-//! say what it asks go along, so none of its credentials can.
+//! Relays entries whose MCP service is another Portway (`MCP_SERVICE_URL`, SPEC
+//! E6): the guard has found the entry here, its key goes there as `X-API-KEY`,
+//! and bodies pass both ways unchanged. Of the client's headers only those that
+//! describe the request are relayed, so none of its credentials can be.
 
 mod announcement;
 mod body;
@@ -21,13 +21,13 @@ use super::error::{ApiError, Code, nothing_there};
 use super::json::read_body;
 use super::mcp;
 
-/// A client that takes events gets some long before this, if only a comment.
+/// A client that accepts events gets some long before this, if only a comment.
 const HEAD: Duration = Duration::from_secs(60);
-/// A client that takes JSON alone waits for the whole call.
+/// A client that accepts only JSON waits for the whole call.
 const WHOLE: Duration = Duration::from_secs(3600);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// What begins with it is part of the protocol, in both directions.
+/// Headers with this prefix are part of the protocol, in both directions.
 const PROTOCOL: &str = "mcp-";
 const ASKED: [HeaderName; 6] = [
     header::ACCEPT,
@@ -50,7 +50,7 @@ pub struct Relay(Arc<RelayState>);
 
 struct RelayState {
     client: HttpClient,
-    /// Where `/mcp`, `/sse` and `/messages` are, without a slash at the end.
+    /// The URL above `/mcp`, `/sse` and `/messages`, without a final slash.
     base: String,
     max_response: usize,
     closing: CancellationToken,
@@ -66,7 +66,7 @@ impl Relay {
         let mut base = service.clone();
         base.set_query(None);
         base.set_fragment(None);
-        // A login in it would not be sent, and could be shown.
+        // Credentials in it would not be sent, and could be shown.
         let _ = (base.set_username(""), base.set_password(None));
         let base = base.as_str().trim_end_matches('/');
         let base = base.strip_suffix("/mcp").unwrap_or(base).to_owned();
@@ -84,8 +84,7 @@ pub(super) async fn message(State(relay): State<Relay>, request: Request) -> Res
     answer(relay.pass(request, &place).await)
 }
 
-/// A filter that narrows the entry narrows it there; nothing else of the query
-/// is passed on.
+/// A filter that narrows the entry is passed on; nothing else of the query is.
 fn with_filter(place: &str, asked: &Uri) -> String {
     let query = asked.query().unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
@@ -105,7 +104,7 @@ pub(super) async fn sse_message(State(relay): State<Relay>, request: Request) ->
     answer(relay.pass(request, &place).await)
 }
 
-/// The old transport: the address it announces is one of ours.
+/// The old transport: the URL it announces is one of ours.
 pub(super) async fn open_sse(State(relay): State<Relay>, request: Request) -> Response {
     let here = mcp::beside(request.uri(), "messages");
     let place = with_filter("sse", request.uri());
@@ -157,7 +156,7 @@ impl Relay {
         let (head, body) = response.into_parts();
         let status = head.status;
         match status {
-            // It knows of a change to the entry that we do not know of yet.
+            // The service knows a change to the entry that we have not seen.
             StatusCode::UNAUTHORIZED => {
                 warn!("the MCP service does not take the key of an entry");
                 return Err(nothing_there());

@@ -1,6 +1,6 @@
-//! Ends the connections of credentials that open nothing any more: an entry
-//! was disabled or deleted, its key was replaced or has expired, or a session
-//! of the console is over. Streams that do not end by themselves are cut.
+//! Ends the connections of revoked credentials: an entry was disabled or
+//! deleted, its key was replaced or has expired, or a session of the console is
+//! over. Streams that do not end by themselves are cut.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::connections::{ClientConnections, ConnectionHolder};
 use super::guard::Guard;
 use store::{EntryId, KeyDigest, Store, StoreChange, Timestamp};
 
-/// How often credentials are looked at that may have expired, and connections
-/// that were told to end.
+/// The interval at which credentials are checked for expiry, and connections
+/// that were ordered to end are checked again.
 const EXPIRY: Duration = Duration::from_millis(500);
 
 pub(super) async fn end_connections(

@@ -1,5 +1,5 @@
-//! The servers: what is defined, what runs, and the edits of both (SPEC G1,
-//! G2). What is done and waited for is the gateway's; this says it in HTTP.
+//! The servers: their definitions, their state, and edits of both (SPEC G1,
+//! G2). The gateway does the work; this file translates it to HTTP.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +36,7 @@ pub(super) struct ListQuery {
     include: Option<String>,
 }
 
-/// A record and, where they were if_match for, its tools.
+/// A record and, if the request includes them, its tools.
 #[derive(Serialize)]
 pub(super) struct ServerListItem {
     #[serde(flatten)]
@@ -177,7 +177,7 @@ pub(super) async fn tools(
     Ok(Json(shown_tools(&servers, &wanted)))
 }
 
-/// Its tools as it lists them, each with its key.
+/// Its tools as the server lists them, each with its key.
 fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> Vec<Arc<RawValue>> {
     let catalog = servers.managing.catalog(wanted);
     let with_key = |tool: &CatalogItem| -> Arc<RawValue> {
@@ -194,8 +194,8 @@ fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> Vec<Arc<RawValue
     catalog.tools.iter().map(with_key).collect()
 }
 
-/// Resources, and templates behind them: these have `uriTemplate` where the
-/// others have `uri`.
+/// Resources, then templates, which have `uriTemplate` where resources have
+/// `uri`.
 pub(super) async fn resources(
     State(servers): State<ServersApi>,
     Path(server): Path,
@@ -221,7 +221,7 @@ pub(super) async fn prompts(
 
 #[derive(Deserialize)]
 pub(super) struct LogQuery {
-    /// The first line number wanted.
+    /// The first line number to return.
     from: Option<u64>,
     limit: Option<usize>,
 }
@@ -250,7 +250,7 @@ impl ServersApi {
     }
 }
 
-/// Problems with a body: not JSON at all is 400, a wrong field 422.
+/// Problems with a body: 400 if it is not JSON, 422 for a wrong field.
 pub(super) fn invalid(problems: Vec<Problem>) -> ApiError {
     if let [only] = problems.as_slice()
         && only.field.is_empty()

@@ -1,8 +1,7 @@
-//! Sessions of the console. A cookie says which session it is, when that
-//! began and when it was last used, sealed with a key made of the admin
-//! token: so a session survives a restart, is good on every replica, and ends
-//! with the token. Which sessions there are, and which were ended, is kept in
-//! the data directory.
+//! Sessions of the console. A cookie holds the id of the session, its start and
+//! its last use, sealed with a key made of the admin token: so a session
+//! survives a restart, is valid on every replica, and ends with the token. The
+//! data directory holds the list of sessions, and of those that were ended.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use store::{StoreError, Timestamp};
 
-/// More are not remembered; the oldest are forgotten first.
+/// The most sessions that are listed; the oldest are dropped first.
 const REMEMBERED: usize = 1000;
-/// Of what a browser says about itself.
+/// The most characters of a `User-Agent`.
 const AGENT: usize = 200;
 
 /// How long a session lasts.
@@ -51,13 +50,13 @@ pub struct ConsoleSessions {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct SessionTable {
     open: BTreeMap<String, ConsoleSession>,
-    /// Until when their cookies could be used.
+    /// The time until which their cookies could be used.
     ended: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 struct ConsoleSession {
-    /// Milliseconds since the epoch, as all times here.
+    /// Milliseconds since the epoch, like all times here.
     created: u64,
     used: u64,
     agent: String,
@@ -71,13 +70,13 @@ pub(crate) struct ShownSession {
     pub last_used_at: Timestamp,
     /// At the latest.
     pub expires_at: Timestamp,
-    /// What the browser said it is.
+    /// The browser's `User-Agent`.
     pub agent: String,
-    /// The session that asked.
+    /// The session of this request.
     pub current: bool,
 }
 
-/// What a cookie says.
+/// The content of a cookie.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SessionTicket {
     pub id: String,
@@ -115,8 +114,8 @@ impl SessionTicket {
 }
 
 impl ConsoleSessions {
-    /// What the data directory remembers. Blocks on the disk. What cannot be
-    /// read is forgotten, but for the seals: no session is opened by that.
+    /// Loads the data directory's list. Blocks on the disk. An unreadable list
+    /// is dropped, only the seals remain: that opens no session.
     pub fn open(directory: PathBuf, limits: SessionLimits) -> Result<ConsoleSessions, StoreError> {
         let bytes = store::console_sessions(&directory)?;
         let kept = bytes.map(|bytes| serde_json::from_slice(&bytes));
@@ -131,7 +130,7 @@ impl ConsoleSessions {
         })
     }
 
-    /// Begins one; what the cookie holds.
+    /// Begins a session; returns the content of its cookie.
     pub(super) fn begin(&self, key: &hmac::Key, agent: &str) -> Option<String> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).ok()?;
@@ -145,7 +144,7 @@ impl ConsoleSessions {
         Some(ticket.seal(key))
     }
 
-    /// The session of a cookie, if it is in force; it is used by this.
+    /// The session of a cookie, if it is valid; this counts as a use.
     pub(super) fn accept(&self, key: &hmac::Key, text: &str, agent: &str) -> Option<SessionTicket> {
         let ticket = SessionTicket::read(text, key)?;
         let now = now();
@@ -162,7 +161,7 @@ impl ConsoleSessions {
         Some(ticket)
     }
 
-    /// A new cookie for one that will soon count as unused.
+    /// A new cookie for one that will soon expire as unused.
     pub(super) fn renewed(&self, key: &hmac::Key, ticket: SessionTicket) -> Option<String> {
         let now = now();
         let due = now.saturating_sub(ticket.used) > millis(self.limits.idle) / 8;
@@ -175,7 +174,7 @@ impl ConsoleSessions {
         })
     }
 
-    /// The same session under another key.
+    /// Seals the same session with another key.
     pub(super) fn resealed(&self, key: &hmac::Key, ticket: SessionTicket) -> String {
         let used = now();
         SessionTicket { used, ..ticket }.seal(key)
@@ -202,12 +201,12 @@ impl ConsoleSessions {
         session.is_some_and(|session| session.end(self.limits) > now())
     }
 
-    /// Whether there was one.
+    /// Returns whether the session existed.
     pub(super) fn end(&self, id: &str) -> bool {
         self.end_where(|one| one == id) > 0
     }
 
-    /// Ends the sessions that `which` names; how many there were.
+    /// Ends the sessions that `which` selects; returns their number.
     pub(super) fn end_where(&self, which: impl Fn(&str) -> bool) -> usize {
         let limits = self.limits;
         let mut kept = self.kept.lock();
@@ -321,7 +320,7 @@ mod tests {
         let sessions = sessions(60_000, 600_000);
         assert!(sessions.accept(&key("other"), &aged(0, 0), "").is_none());
         assert!(sessions.accept(&key("k"), "", "").is_none());
-        // A replica that has seen nothing of it gets a newer cookie.
+        // A replica that does not know the session gets a newer cookie.
         let ticket = sessions
             .accept(&key("k"), &aged(30_000, 30_000), "")
             .unwrap();

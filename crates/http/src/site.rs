@@ -1,5 +1,5 @@
-//! Everything that is served. Messages to the MCP endpoints, which are nearly
-//! all there is, go a shorter way than through the router: past the same
+//! Dispatches all requests. Messages to the MCP endpoints, which are nearly all
+//! requests, take a shorter path than through the router: through the same
 //! guard, to the same handler.
 
 use std::convert::Infallible;
@@ -17,11 +17,11 @@ use super::guard::{BodyLength, Guard, LoggedPath, RequestInfo, RequestLog};
 use super::json::read_body;
 use super::mcp::{McpApi, McpEndpoint, is_keyed};
 
-/// Bytes of an answer that waits for no others.
+/// The size of a response that is sent without waiting for others.
 const BURST: u64 = 64 * 1024;
 
-/// Boxed where it begins: a future is moved by everyone it is handed to, and
-/// hyper keeps room for the largest kind for as long as a client is there.
+/// Boxed where it begins: each function that takes a future moves it, and hyper
+/// keeps room for the largest kind for as long as a client is connected.
 pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
 pub struct Site {
@@ -34,7 +34,7 @@ struct ShortWay {
     mcp: McpApi,
 }
 
-/// Without a short way.
+/// Without the short path.
 impl From<Router> for Site {
     fn from(router: Router) -> Site {
         Site { router, mcp: None }
@@ -42,7 +42,7 @@ impl From<Router> for Site {
 }
 
 impl Site {
-    /// `mcp` is what the router has at the MCP endpoints, behind `guard`.
+    /// `mcp` is the handler of the MCP endpoints in the router, behind `guard`.
     pub fn new(router: Router, guard: Arc<Guard>, mcp: McpApi) -> Site {
         Site {
             router,
@@ -73,9 +73,9 @@ impl Site {
     }
 }
 
-/// The same address without the slash at its end. Everything behind this sees
-/// that one: a redirect would lose the body of a POST. Where the slash stands
-/// before an empty key it stays: without it the address is another one.
+/// The same URL without its final slash. All later code sees that one: a
+/// redirect would lose the body of a POST. A slash before an empty key stays:
+/// without it the URL is a different one.
 fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = uri
         .path()
@@ -130,8 +130,8 @@ impl ShortWay {
             mcp.post(&caller, &parts.headers, body).await
         });
         let response = seen.handled(passed.public, work).await;
-        // Answers that come together go out together: to wake a client for each
-        // would cost more than to send it. A large one is a burst by itself.
+        // Responses that are ready together are sent together: waking a client
+        // for each costs more than sending it. A large one is sent at once.
         if response
             .body()
             .size_hint()

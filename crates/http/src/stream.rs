@@ -1,8 +1,8 @@
 //! A client's socket as the HTTP parser sees it: heads arrive whole and
 //! checked, and a client that is too slow is cut off.
 //!
-//! A head that is refused is replaced by [`REFUSED_HEAD`], so that the refusal
-//! is answered in its turn, after the answers to what came before it.
+//! [`REFUSED_HEAD`] replaces a refused head, so that the refusal is sent in its
+//! turn, after the responses to earlier requests.
 
 use std::io;
 use std::pin::Pin;
@@ -20,19 +20,19 @@ use super::drain::Drain;
 use super::edge::EdgeLimits;
 use super::framing::{FramingError, RequestFraming, ScanStop};
 
-/// The path of the request that stands in for a refused one. Asking for it
-/// oneself is harmless: it means something only once a request was refused.
+/// The path of the request that replaces a refused one. A client that requests
+/// it itself does no harm: it works only after a refusal.
 pub(super) const REFUSED_PATH: &str = "/.refused";
 const REFUSED_HEAD: &[u8] =
     b"GET /.refused HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-/// How long, and how much, we listen to a client that is still sending after
-/// our last word; closing at once would reset the connection and could destroy
-/// the answer on its way.
+/// How long, and how much, we read from a client that is still sending after
+/// our last response; closing at once would reset the connection and could
+/// destroy the response in flight.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is known of the stream while hyper has it.
+/// The state of the stream while hyper owns it.
 #[derive(Default)]
 pub(super) struct ConnectionState {
     refusal: OnceLock<FramingError>,
@@ -45,7 +45,7 @@ impl ConnectionState {
         self.refusal.get().copied()
     }
 
-    /// Between two requests, with all written that hyper had.
+    /// Between two requests, with all of hyper's output written.
     pub(super) fn is_at_rest(&self) -> bool {
         self.at_rest.load(Ordering::Relaxed)
     }
@@ -55,7 +55,7 @@ pub(super) struct ClientStream {
     socket: TcpStream,
     limits: Arc<EdgeLimits>,
     framing: RequestFraming,
-    /// A head that has not come whole, or bytes cleared but not yet taken.
+    /// An incomplete head, or bytes that are cleared but not yet consumed.
     held: BytesMut,
     cleared: usize,
     shared: Arc<ConnectionState>,
@@ -65,7 +65,7 @@ pub(super) struct ClientStream {
     linger: Option<usize>,
 }
 
-/// Nothing more is read from the client.
+/// Why nothing more is read from the client.
 #[derive(Clone, Copy)]
 enum StreamEnd {
     Refused,
@@ -77,7 +77,7 @@ enum Phase {
     FirstByte,
     Head,
     Body,
-    /// Between requests, or while an answer is being made: only the task of
+    /// Between requests, or while a response is being made: only the task of
     /// the connection knows which, and watches it.
     Idle,
 }
@@ -102,20 +102,20 @@ impl ClientStream {
         &self.shared
     }
 
-    /// Takes back what was read and not used; it comes first in the next read.
+    /// Takes back bytes that were not used; the next read returns them first.
     pub(super) fn put_back(&mut self, bytes: &[u8]) {
         debug_assert!(self.held.is_empty(), "only at rest");
         self.held.extend_from_slice(bytes);
         self.cleared = bytes.len();
     }
 
-    /// Whether the client sends anything; false if it has gone.
+    /// Whether the client sends anything; false if it has disconnected.
     pub(super) async fn more(&mut self) -> bool {
         self.cleared > 0 || matches!(self.socket.peek(&mut [0]).await, Ok(1..))
     }
 
-    /// Returns when the client has gone, or never if it has sent something:
-    /// then only a failing write can tell.
+    /// Returns when the client has disconnected, or never if it has sent
+    /// something: then only a failing write can detect it.
     pub(super) async fn gone(&mut self) {
         if self.more().await {
             std::future::pending().await
@@ -143,7 +143,7 @@ impl ClientStream {
         }
     }
 
-    /// Ready when the client has been waited for long enough.
+    /// Ready when the wait for the client has reached its limit.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<Phase> {
         let phase = self.phase();
         let limit = match phase {
@@ -212,7 +212,7 @@ impl ClientStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Fails a write to a client that takes its answer too slowly.
+    /// Fails a write to a client that reads its response too slowly.
     fn watch_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -224,8 +224,8 @@ impl ClientStream {
         }
         let (stall, rate) = (self.limits.write_stall, self.limits.write_rate);
         ready!(self.drain.poll(cx, stall, rate));
-        // The kernel would go on offering what is queued to a client that
-        // does not take it.
+        // Otherwise the kernel would continue to offer the queued data to a
+        // client that does not read it.
         let _ = self.socket.set_zero_linger();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -262,8 +262,8 @@ impl AsyncRead for ClientStream {
                 return Poll::Ready(Ok(()));
             }
             match me.end {
-                // The refusal's answer closes the connection; an end of file
-                // here would cancel it.
+                // The refusal closes the connection; an end of file here would
+                // cancel it.
                 Some(StreamEnd::Refused) => return Poll::Pending,
                 Some(StreamEnd::Broken(kind)) => return Poll::Ready(Err(kind.into())),
                 None => {}
@@ -341,7 +341,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// Ready once `what` has been waited for longer than `limit`.
+    /// Ready once the wait for `what` is longer than `limit`.
     fn poll(&mut self, cx: &mut Context<'_>, what: (u8, u64), limit: Duration) -> Poll<()> {
         let since = match self.since {
             Some((known, since)) if known == what => since,

@@ -1,4 +1,4 @@
-//! Which definition an edit was made from: the entity tag of a server.
+//! The entity tag of a server: names the definition that an edit is based on.
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -12,8 +12,8 @@ use config::view::definition_fields;
 use config::{Secret, ServerSpec};
 use gateway::record::ServerDetails;
 
-/// Makes tags. Definitions hold secrets, so that a plain hash of one would
-/// let a reader try out what they might be.
+/// Makes tags. Definitions hold secrets, so a reader could use a plain hash of
+/// one to test guesses.
 #[derive(Clone)]
 pub struct Tags([u8; 32]);
 
@@ -26,7 +26,7 @@ impl Tags {
         Tags(key.into())
     }
 
-    /// Quotes and all.
+    /// The tag, with its quotes.
     pub fn of(&self, spec: &ServerSpec) -> String {
         let spec = serde_json::Value::Object(definition_fields(spec)).to_string();
         let digest = Sha256::new()
@@ -54,7 +54,7 @@ impl IntoResponse for TaggedRecord {
     }
 }
 
-/// What `If-Match` asks for.
+/// The tags of an `If-Match` header.
 pub(super) struct IfMatch(Option<Vec<String>>);
 
 impl IfMatch {

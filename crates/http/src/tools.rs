@@ -22,7 +22,7 @@ mod body;
 
 use body::CallBody;
 
-/// Entries of the same name that an error lists.
+/// The most entries of the same name that an error lists.
 const LISTED: usize = 5;
 
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl ToolsApi {
         &self.mcp.gateway
     }
 
-    /// Whose tools are asked for.
+    /// The caller whose tools are requested.
     pub(super) fn caller(
         &self,
         principal: &Principal,
@@ -77,7 +77,7 @@ impl ToolsApi {
         }
     }
 
-    /// By its number, or by its name where only one that is open has it.
+    /// An entry by its number, or by its name if only one enabled entry has it.
     fn entry(&self, given: &str) -> Result<Arc<Grant>, ApiError> {
         if given.trim().is_empty() {
             return Err(ApiError::invalid_field(
@@ -85,7 +85,7 @@ impl ToolsApi {
                 "must be the number or the name of an entry",
             ));
         }
-        // A number is never a name: an entry that is gone is not another one.
+        // A number is never a name: a deleted entry must not select another one.
         let named = match given.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
                 let id = given.parse().ok().map(EntryId);
@@ -129,13 +129,13 @@ pub(super) async fn list(
     };
     let own = response.headers_mut();
     own.insert(header::ETAG, tag);
-    // To be kept, and asked about each time.
+    // May be cached, but must be revalidated each time.
     let cache = HeaderValue::from_static("private, no-cache");
     own.insert(header::CACHE_CONTROL, cache);
     Ok(response)
 }
 
-/// Whether a line of `If-None-Match` has the tag in it.
+/// Whether a line of `If-None-Match` contains the tag.
 fn names(line: &HeaderValue, tag: &HeaderValue) -> bool {
     let line = line.to_str().unwrap_or_default();
     let mut tags = line.split(',').map(str::trim);
@@ -171,8 +171,8 @@ pub(super) async fn call(
         (None, Format::Mcp) => {
             return Err(ApiError::not_found(format!("there is no tool {name:?}")));
         }
-        // Models invent tools, and call those that were there a moment ago:
-        // their loop must go on.
+        // Models invent tools, and call tools that have just been removed:
+        // their loop must continue.
         (None, _) => view.unknown_tool(&name),
     };
     let answer = format::answer(format, &outcome, ask.id.as_deref());

@@ -1,8 +1,8 @@
-//! Users of a Supabase project, known by the tokens it signs for them.
+//! Users of a Supabase project, identified by the tokens it signs for them.
 //!
-//! What a token may be signed with follows from the kind of key we hold, never
-//! from what the token says: the project's secret is for HS256 alone, and a
-//! published key for the one algorithm of its kind.
+//! The type of the key we hold decides the algorithm, never the token itself:
+//! the project's secret is for HS256 alone, and a published key for the one
+//! algorithm of its type.
 
 mod jwks;
 mod keys;
@@ -40,7 +40,7 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 impl Users {
-    /// `None` where nothing says how users are known.
+    /// `None` if the settings name no way to identify users.
     pub fn new(
         project: Option<&Url>,
         secret: Option<&Secret>,
@@ -60,7 +60,7 @@ impl Users {
         Ok((users.secret.is_some() || users.project.is_some()).then_some(users))
     }
 
-    /// The id of the user whom a token speaks for.
+    /// The id of the user of a token.
     pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, TokenError> {
         let token = Token::read(text)?;
         self.check_signature(&token).await?;
@@ -92,7 +92,7 @@ impl Users {
 }
 
 impl TokenError {
-    /// Whether nothing shows that the project signed it.
+    /// Whether nothing proves that the project signed it.
     pub(super) fn is_guess(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! One connection, as its own task and those who may end it see it.
+//! The state of one connection, shared by its task and the code that ends it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use super::{ClientConnections, UNKNOWN_OWNER, tag};
 use crate::error::ApiError;
 use crate::principal::Principal;
 
-/// Milliseconds after which an idle connection counts as left alone, and which
-/// a stream has to end by itself.
+/// Milliseconds after which an idle connection counts as unused, and within
+/// which a stream must end by itself.
 const QUIET: u64 = 300;
 
-/// How the task of a connection is to end it.
+/// How a connection's task must end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum CloseOrder {
-    /// Answer what has been asked, then close.
+    /// Respond to the current request, then close.
     Finish = 1,
     /// Close now.
     Cut = 2,
@@ -34,26 +34,26 @@ pub(crate) enum CloseOrder {
 /// A message to the task of a connection.
 pub(crate) enum ConnectionSignal {
     Order(CloseOrder),
-    /// The task itself writes this answer, instead of hyper.
+    /// The task itself writes this response, instead of hyper.
     Write(Box<Response>),
 }
 
 pub(crate) struct ClientConnection {
     pub(super) id: u64,
     home: Arc<ClientConnections>,
-    /// A request is being answered.
+    /// A request is being handled.
     busy: AtomicBool,
-    /// When it became idle, or was opened.
+    /// When the connection became idle, or was opened.
     since: AtomicU64,
     /// Its owner, as in [`super::ConnectionHolder::tag`].
     pub(super) tag: AtomicU64,
-    /// The answer is a stream.
+    /// The response is a stream.
     streaming: AtomicBool,
-    /// Since when it is to end with its next answer; zero while it is not.
+    /// When it was marked to end with its next response; zero if it was not.
     retiring: AtomicU64,
     /// The strongest [`CloseOrder`] so far.
     order: AtomicU8,
-    /// An answer that hyper is not to write.
+    /// A response that hyper must not write.
     handed: Mutex<Option<Box<Response>>>,
     wake: Notify,
 }
@@ -105,7 +105,7 @@ impl ClientConnection {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// A request has come.
+    /// A request has arrived.
     pub(crate) fn begin(&self) {
         self.busy.store(true, Ordering::Relaxed);
     }
@@ -116,10 +116,10 @@ impl ClientConnection {
         self.busy.store(false, Ordering::Relaxed);
     }
 
-    /// The connection is idle again when the answer has been sent, or, where
-    /// its length is known, when only the client delays it.
+    /// The connection is idle again when the response has been sent or, if its
+    /// length is known, when only the client delays it.
     pub(crate) fn answered(self: &Arc<Self>, mut response: Response) -> Response {
-        // Told in the answer: a client that is not told may send its next
+        // The response announces it: otherwise the client may send its next
         // request into a connection that is being closed.
         if self.retiring.load(Ordering::Relaxed) != 0 || self.is_finishing() {
             let close = HeaderValue::from_static("close");
@@ -138,8 +138,8 @@ impl ClientConnection {
         })
     }
 
-    /// It is to end with its next answer. What it can be told now: no client
-    /// that is just sending a request may be cut off.
+    /// Marks it to end with its next response. Returns the order that is safe
+    /// now: a client that is just sending a request must not be cut off.
     pub(super) fn retire(&self) -> Option<CloseOrder> {
         let now = self.home.now().max(1);
         let first = self
@@ -174,13 +174,13 @@ impl ClientConnection {
         }
     }
 
-    /// How long nothing has been asked; `None` while something is answered.
+    /// The time without a request; `None` while one is handled.
     pub(crate) fn idle(&self) -> Option<Duration> {
         let idle = self.home.now().saturating_sub(self.since());
         (!self.is_busy()).then(|| Duration::from_millis(idle))
     }
 
-    /// Gives the task an answer to write by itself.
+    /// Gives the task a response to write by itself.
     pub(crate) fn hand_over(&self, response: Response) {
         *self.handed.lock() = Some(Box::new(response));
         self.wake.notify_one();
@@ -201,7 +201,7 @@ impl ClientConnection {
         }
     }
 
-    /// The next thing its task is to do.
+    /// The next signal for its task.
     pub(crate) async fn signal(&self, obeyed: Option<CloseOrder>) -> ConnectionSignal {
         loop {
             if let Some(order) = self.new_order(obeyed) {

@@ -1,16 +1,16 @@
-//! Descriptors kept for the moment when there are no others: with one of
-//! them given up, the admin can still be let in.
+//! File descriptors in reserve for the moment when there are no others: after
+//! one of them is closed, the admin can still connect.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
 
 const COUNT: usize = 16;
-/// How long descriptors must have been there again before some are kept.
+/// How long descriptors must have been available before some are reserved again.
 const CALM: Duration = Duration::from_secs(1);
 
 pub(crate) struct Spares {
     kept: Vec<File>,
-    /// When the last one was given up.
+    /// When the last one was released.
     given: Option<Instant>,
 }
 
@@ -33,13 +33,13 @@ impl Spares {
         }
     }
 
-    /// Gives one up; false if none is left.
+    /// Releases one; false if none is left.
     pub(crate) fn give_up(&mut self) -> bool {
         self.given = Some(Instant::now());
         self.kept.pop().is_some()
     }
 
-    /// Keeps some again, if there has been no want for a while.
+    /// Reserves some again, if there was no shortage for a while.
     pub(crate) fn refill(&mut self) {
         if self.given.is_some_and(|at| at.elapsed() >= CALM) {
             self.given = None;
@@ -47,7 +47,7 @@ impl Spares {
         }
     }
 
-    /// Whether there is a want of descriptors now.
+    /// Whether descriptors are scarce now.
     pub(crate) fn are_needed(&self) -> bool {
         self.given.is_some()
     }

@@ -97,7 +97,7 @@ fn t_the_reserve_is_for_the_admin() {
         .connection
         .admit(Some(&Principal::Admin), None)
         .unwrap();
-    // An attacker who takes the reserve makes room for the next admin.
+    // A client without an owner in the reserve is closed for the next one.
     let attacker = all.take(here, false).unwrap();
     assert!(is_cut(&stranger) && !is_cut(&admin) && !is_cut(&attacker));
     drop(held);

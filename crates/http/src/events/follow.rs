@@ -1,5 +1,5 @@
-//! Notices what changed: compares what runs and what should run with what
-//! was last told, and passes on what others tell.
+//! Detects changes: compares the running and desired servers with the last
+//! events, and forwards the events of other sources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use gateway::Renames;
 use gateway::activity::CallRecord;
 use store::StoreChange;
 
-/// A thousand servers that start at once are looked at a few times, not a
+/// A thousand servers that start at once are compared a few times, not a
 /// thousand times; an event is late by this at most.
 const PACE: Duration = Duration::from_millis(10);
 
-/// A server as the last event had it.
+/// A server as in the last event about it.
 struct KnownServer {
     wanted: Arc<DesiredServer>,
     view: Option<Arc<ServerView>>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gateway::Renames;
 use gateway::activity::CallRecord;
 
-/// Servers twice over, and some thousand calls.
+/// Room for all servers twice, and some thousand calls.
 const KEPT: usize = 8192;
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) enum News {
     Call(Arc<CallRecord>),
 }
 
-/// What a newer word replaces an older one on.
+/// The subject on which a newer event replaces an older one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     Server(Arc<str>),
@@ -42,14 +42,14 @@ impl News {
 #[derive(Default)]
 pub(super) struct Ring {
     last: u64,
-    /// The last one that is gone without a newer word in its place.
+    /// The last event that was dropped without a newer one in its place.
     floor: u64,
     items: BTreeMap<u64, News>,
     latest: HashMap<Subject, u64>,
 }
 
 impl Ring {
-    /// The number of the newest.
+    /// The number of the newest event.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -73,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// The first `most` after `seen`; `None` if some are gone.
+    /// The first `most` after `seen`; `None` if some were dropped.
     pub(super) fn after(&self, seen: u64, most: usize) -> Option<Vec<(u64, News)>> {
         if seen < self.floor || seen > self.last {
             return None;

@@ -1,9 +1,9 @@
-//! A chunked body: only where its chunks begin and end.
+//! A chunked body: finds only where its chunks begin and end.
 
 use super::head::RequestHead;
 use super::{FramingError, FramingState, FramingStep, sized};
 
-/// Where a chunked body stands. Extensions and trailers are refused: no
+/// The position in a chunked body. Extensions and trailers are refused: no
 /// client sends them, and parsers disagree about them.
 #[derive(Debug)]
 pub(super) enum ChunkPosition {
@@ -38,7 +38,7 @@ impl ChunkPosition {
         Ok((at, None))
     }
 
-    /// The state after one byte outside chunk data; none at the body's end.
+    /// The state after one byte outside chunk data; `None` at the body's end.
     fn after(&self, byte: u8) -> Result<Option<ChunkPosition>, FramingError> {
         let next = match (self, byte) {
             (ChunkPosition::Size { digits: 1.., size }, b'\r') => {

@@ -1,11 +1,11 @@
-//! One request head: every line of it, and what it says about the body.
+//! One request head: checks every line of it, and reads the body's framing.
 
 use std::io::BufRead;
 
 use super::chunk::ChunkPosition;
 use super::{FramingError, FramingState, FramingStep, HeadLimits};
 
-/// A head as far as it has come; offsets count from its first byte.
+/// A head as far as it has arrived; offsets count from its first byte.
 #[derive(Debug, Default)]
 pub(super) struct RequestHead {
     line: usize,
@@ -144,14 +144,14 @@ fn is_token(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
 }
 
-/// Without an early exit, so that it is done many bytes at a time.
+/// Without an early exit, so that the compiler can vectorize it.
 fn has_control(value: &[u8]) -> bool {
     let control = |b: u8| (b < b' ' && b != b'\t') || b == 0x7f;
     value.iter().fold(false, |found, &b| found | control(b))
 }
 
-/// The place of the first line end. By way of `BufRead`, since that is where
-/// the standard library keeps its fast search.
+/// The position of the first line end. Uses `BufRead`, where the standard
+/// library has its fast search.
 fn newline(mut bytes: &[u8]) -> Option<usize> {
     let whole = bytes;
     let taken = bytes.skip_until(b'\n').ok()?;

@@ -10,8 +10,8 @@ fn small() -> HeadLimits {
     }
 }
 
-/// What a stream comes to, fed in pieces as the socket would give them:
-/// how many heads passed, whether it ended inside a body, and the fault.
+/// The result of a stream, fed in pieces as the socket would give them: how
+/// many heads passed, whether it ended inside a body, and the fault.
 fn feed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (u64, bool, Option<FramingError>) {
     let mut framing = RequestFraming::new(small());
     let mut held = Vec::new();
@@ -54,7 +54,7 @@ fn t_e2_what_is_plain_passes() {
              3\r\nabc\r\n00A\r\n0123456789\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
             2,
         ),
-        // The body only looks like a head; nobody looks inside.
+        // The body only looks like a head; the scan does not look inside.
         (
             "POST /x HTTP/1.1\r\nContent-Length: 9\r\n\r\nGET / X\n\n",
             1,
@@ -224,7 +224,7 @@ fn t_e2_the_second_request_is_judged_like_the_first() {
 }
 
 proptest! {
-    /// How a stream is cut into packets never changes what it means.
+    /// The split of a stream into packets never changes its meaning.
     #[test]
     fn t_e2_packets_do_not_matter(
         parts in prop::collection::vec(prop::sample::select(vec![

@@ -1,23 +1,23 @@
-//! What a client can read, and headers that must not be there twice.
+//! Content negotiation of a client, and headers that must not be repeated.
 
 use http::header::AsHeaderName;
 use http::{HeaderMap, header};
 
-/// The forms of an answer that the client takes.
+/// The forms of a response that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accept {
     pub json: bool,
     pub events: bool,
-    /// `text/event-stream` stands there by name.
+    /// `text/event-stream` is listed by name.
     pub events_named: bool,
 }
 
-/// As nearly every client spells it.
+/// The spelling of nearly every client.
 const USUAL: &str = "application/json, text/event-stream";
 
 impl Accept {
-    /// Clients must take both; some name only one, and are served as far as
-    /// that goes. Saying nothing is taking everything.
+    /// Clients must accept both; some name only one, and get that one. No
+    /// header means that the client accepts everything.
     pub(super) fn of(headers: &HeaderMap) -> Accept {
         let mut accept = Accept {
             json: false,
@@ -58,7 +58,7 @@ impl Accept {
     }
 
     /// For a client that may not know MCP's streams (`curl` sends `*/*`):
-    /// events only where it names them, or takes nothing else.
+    /// events only if it names them, or accepts nothing else.
     pub(super) fn json_first(self) -> Accept {
         Accept {
             events: self.events_named || !self.json,
@@ -67,7 +67,7 @@ impl Accept {
     }
 }
 
-/// `q=0`, in its spellings.
+/// Whether the weight is `q=0`, in any spelling.
 fn is_refusal(part: &[u8]) -> bool {
     let Some(weight) = part
         .strip_prefix(b"q=")
@@ -78,11 +78,11 @@ fn is_refusal(part: &[u8]) -> bool {
     !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
-/// A header that two readers might read differently.
+/// A header that two parsers might read differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unclear;
 
-/// A header's one value, without the space around it.
+/// A header's single value, without the spaces around it.
 pub(super) fn single(
     headers: &HeaderMap,
     name: impl AsHeaderName,

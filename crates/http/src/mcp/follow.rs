@@ -1,5 +1,5 @@
 //! A stream of a legacy session as server-sent events, with ids by which a
-//! client can come back to it.
+//! client can resume it.
 
 use std::collections::VecDeque;
 
@@ -19,18 +19,18 @@ pub(super) fn takes_priming(version: &str) -> bool {
     era::legacy_at_least(version, PRIMING)
 }
 
-/// Which kind of stream an event is of.
+/// The kind of stream that an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamKind {
-    /// The session's own.
+    /// The session's own stream.
     Own,
-    /// The answer to a request.
+    /// The response to a request.
     Answer,
-    /// Everything, on a connection that cannot be resumed.
+    /// All messages, on a connection that cannot be resumed.
     Pipe,
 }
 
-/// The id of an event: what a client sends as `Last-Event-ID`.
+/// The id of an event, which a client sends as `Last-Event-ID`.
 pub(super) fn event_id(kind: StreamKind, stream: u64, number: u64) -> Option<String> {
     match kind {
         StreamKind::Own => Some(format!("g{stream:x}-{number}")),
@@ -39,7 +39,7 @@ pub(super) fn event_id(kind: StreamKind, stream: u64, number: u64) -> Option<Str
     }
 }
 
-/// Kind, stream and number of an id of ours.
+/// Parses the kind, stream and number of an event id of ours.
 pub(super) fn parse_event_id(id: &str) -> Option<(StreamKind, u64, u64)> {
     let kind = match id.as_bytes().first()? {
         b'g' => StreamKind::Own,
@@ -55,7 +55,7 @@ pub(super) struct Follow {
     reader: StreamReader,
     kind: StreamKind,
     queued: VecDeque<Bytes>,
-    /// Streams without an end of their own end when we do.
+    /// Streams without an end of their own end at shutdown.
     closing: Option<CancellationToken>,
 }
 
@@ -74,8 +74,8 @@ impl Follow {
         self
     }
 
-    /// Shows the client at once that the stream is there; what follows comes
-    /// after message `at`.
+    /// Sends a first event at once to show that the stream is open; the events
+    /// after message `at` follow.
     pub(super) fn greet(mut self, version: &str, at: u64) -> Follow {
         let stream = self.reader.stream().id();
         let first = event_id(self.kind, stream, at)
@@ -85,13 +85,13 @@ impl Follow {
         self
     }
 
-    /// An event, already spelled, that comes before all others.
+    /// Queues an encoded event before all others.
     pub(super) fn first(mut self, event: Bytes) -> Follow {
         self.queued.push_back(event);
         self
     }
 
-    /// A message that was read before.
+    /// Queues a message that was read before.
     pub(super) fn again(mut self, event: &StreamEvent) -> Follow {
         let spelled = self.spell(event);
         self.queued.push_back(spelled);
@@ -122,7 +122,7 @@ impl Follow {
         Some(self.spell(&event))
     }
 
-    /// The events, and `guard` for as long as the client takes them.
+    /// The response with the events; holds `guard` while the client reads.
     pub(super) fn response<G: Send + 'static>(self, guard: G) -> Response {
         let kind = self.kind;
         let events = events(stream::unfold((self, guard), |(mut follow, guard)| async {

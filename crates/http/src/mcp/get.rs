@@ -1,5 +1,5 @@
-//! The session's own stream, coming back to a stream, and the end of a
-//! session. Modern clients have none of this.
+//! The session's own stream, resumption of a stream, and the end of a session.
+//! Modern clients have none of these.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -42,7 +42,7 @@ pub(crate) async fn end_session(
     let id = match single(&headers, &SESSION) {
         Ok(None) => return no_session(),
         Ok(Some(id)) => id,
-        // Two ids name no session that we know.
+        // Two ids name no known session.
         Err(_) => "",
     };
     match mcp.gateway.sessions.end(&caller, id) {
@@ -51,7 +51,7 @@ pub(crate) async fn end_session(
     }
 }
 
-/// Tells an old client, too, that this is not its transport.
+/// Also shows an old client that this is not its transport.
 fn no_session() -> Response {
     let error = ApiError::new(
         Code::MethodNotAllowed,
@@ -77,7 +77,7 @@ fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
         },
         Some(id) => match resume(&session, id)? {
             Some(found) => found,
-            // 405 is what stops clients that would ask for ever.
+            // 405 stops clients that would otherwise retry forever.
             None => return Ok(nothing_left()),
         },
     };
@@ -95,20 +95,20 @@ fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
     Ok(follow.response(until))
 }
 
-/// The stream of an event, from there on; None if nothing comes any more.
+/// The stream of an event, from that event on; `None` if no more events come.
 fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, StreamKind)>, McpRefusal> {
     let (kind, stream, number) = parse_event_id(id).ok_or_else(unreadable)?;
     let found = session.find_stream(stream);
     let reader = match (kind, found) {
         (_, Some(stream)) => stream.resume(number),
-        // Of an earlier run: there is only one such stream now as then.
+        // The event is from an earlier run: each run has only one such stream.
         (StreamKind::Own, None) => session.own().resume_unread(),
         (_, None) => None,
     };
     Ok(reader.map(|reader| (reader, kind)))
 }
 
-/// Whether what came after an event is not known any more.
+/// Whether the messages after an event are no longer known.
 fn is_of_earlier_run(session: &Session, id: &str) -> bool {
     let event = parse_event_id(id);
     event.is_some_and(|(kind, stream, _)| {

@@ -1,4 +1,4 @@
-//! Addresses that hold the key of an entry (SPEC E6).
+//! URLs that contain the key of an entry (SPEC E6).
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use http::Uri;
 
 pub(super) const PREFIX: &str = "/api/v1/mcp_v2/server/";
 
-/// Whether the key in the address is all that counts there.
+/// Whether the key in the URL is the only credential there.
 pub(crate) fn is_keyed(uri: &Uri) -> bool {
     uri.path().starts_with(PREFIX)
 }
 
-/// The key in an address, if text stands in its place.
+/// The key in a URL, if it is valid text.
 pub(crate) fn key_of(uri: &Uri) -> Option<Cow<'_, str>> {
     let rest = uri.path().strip_prefix(PREFIX)?;
     decoded(rest.split('/').next().unwrap_or_default())
 }
 
-/// The address of a sibling of the one that was asked: of `…/sse`, say,
+/// The path of a sibling of the requested one: for `…/sse`, for example,
 /// `…/messages`.
 pub(crate) fn beside(uri: &Uri, name: &str) -> String {
     let (parent, _) = uri.path().rsplit_once('/').unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What legacy clients post. A session is opened with `initialize` and named
-//! in all that follows; a request that names none is served by itself.
+//! Messages that legacy clients post. `initialize` opens a session, which all
+//! later messages name; a request that names none is served by itself.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use wire::{Era, Message, Outcome, RpcError, code, era};
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The only revision with batches.
 pub(super) const BATCHES: &str = "2025-03-26";
-/// The revision of a client that never says one.
+/// The revision of a client that never names one.
 const UNSAID: &str = "2025-03-26";
-/// What has no effect beyond the request but through a session.
+/// Requests whose only lasting effect is on a session.
 const OF_A_SESSION: [&str; 3] = [
     "logging/setLevel",
     "resources/subscribe",
     "resources/unsubscribe",
 ];
-/// What the official servers say.
+/// The code that the official servers use.
 const SESSION_NOT_FOUND: i64 = -32001;
 
 pub(super) async fn request(
@@ -47,8 +47,8 @@ pub(super) async fn request(
     }
     let session = session(post)?;
     let gateway = &post.mcp.gateway;
-    // A list is there at once and cannot be cancelled: it needs no place among
-    // what runs, and no stream to come back to.
+    // A list is ready at once and cannot be cancelled: it needs no place among
+    // the running requests, and no stream to resume.
     if post.accept.json
         && method.ends_with("/list")
         && let Some(reply) = gateway
@@ -62,8 +62,8 @@ pub(super) async fn request(
     Ok(answers.response(post.accept, false).await)
 }
 
-/// Serves a request without a session (SPEC K4): its client can be asked
-/// nothing.
+/// Serves a request without a session (SPEC K4): its client cannot receive
+/// requests.
 async fn bare(
     post: Post<'_>,
     version: Option<&'static str>,
@@ -77,11 +77,11 @@ async fn bare(
         session: None,
     };
     let replies = post.mcp.gateway.request(post.caller, &client, incoming);
-    // Errors of MCP itself travel on 200 in this era.
+    // MCP errors have the status 200 in this era.
     stateless::answer(post.accept.json_first(), replies, |_| StatusCode::OK).await
 }
 
-/// Opens a session: its id goes out, and nothing of it stays here.
+/// Opens a session: the client gets its id, and Portway keeps no state of it.
 async fn initialize(post: Post<'_>, incoming: ClientRequest<'_>) -> Response {
     let (version, capabilities) = agreed(incoming.params);
     let (gateway, caller) = (&post.mcp.gateway, post.caller);
@@ -107,7 +107,7 @@ async fn initialize(post: Post<'_>, incoming: ClientRequest<'_>) -> Response {
     response
 }
 
-/// The revision both speak, and what the client can do.
+/// The revision that both support, and the client's capabilities.
 pub(super) fn agreed(params: Option<&RawValue>) -> (&'static str, Arc<RawValue>) {
     let [version, capabilities] = params.map_or([None; 2], |params| {
         meta::pick(params, ["protocolVersion", "capabilities"])
@@ -147,15 +147,15 @@ impl From<NoSession> for McpRefusal {
     }
 }
 
-/// A notification, or an answer to something we asked.
+/// Handles a notification, or a response to a request of ours.
 pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, McpRefusal> {
     let session = session(post)?;
     take(&post.mcp.gateway, post.caller, &session, message);
     Ok(accepted())
 }
 
-/// The client's answer to a server's request cannot be read: the server need
-/// not wait for another.
+/// Handles an unreadable response of the client to a server's request: the
+/// server need not wait for another.
 pub(super) fn unreadable_answer(post: Post<'_>, id: &RawValue, why: &Malformed) {
     if let Ok(session) = session(post) {
         let text = format!("the client's answer is {why}");
@@ -163,7 +163,7 @@ pub(super) fn unreadable_answer(post: Post<'_>, id: &RawValue, why: &Malformed) 
     }
 }
 
-/// Takes what is not a request.
+/// Handles a message that is not a request.
 pub(super) fn take(
     gateway: &Gateway,
     caller: &Caller,
@@ -188,14 +188,14 @@ pub(super) fn take(
                 Outcome::Result(result) => Ok(result.to_owned()),
                 Outcome::Error(error) => Err(error),
             };
-            // A late answer is no fault of anybody's.
+            // A late response is not an error.
             session.answer(id, answer);
         }
         Message::Response { id: None, .. } | Message::Request { .. } => {}
     }
 }
 
-/// An array of messages, which one revision has.
+/// Handles an array of messages, which one revision has.
 pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, McpRefusal> {
     let elements = parse_batch(body)?;
     post.known_version()?;
@@ -221,7 +221,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, McpRe
     Ok(answers.response(post.accept, true).await)
 }
 
-/// The requests of a batch, and the rest. One bad element refuses it whole.
+/// The requests of a batch, and the rest. One bad element refuses all of it.
 pub(super) fn sort<'a>(
     elements: &[&'a RawValue],
 ) -> Result<(Vec<OwnedRequest>, Vec<Message<'a>>), McpRefusal> {

@@ -1,6 +1,6 @@
-//! The MCP endpoints (SPEC K4), each in both eras: how clients ask the
-//! gateway. This room reads headers and chooses statuses; what is said is the
-//! gateway's.
+//! The MCP endpoints (SPEC K4), each in both eras: clients reach the gateway
+//! here. This room reads headers and chooses statuses; the gateway defines the
+//! content of responses.
 
 mod accept;
 mod follow;
@@ -44,11 +44,10 @@ use store::Grant;
 pub struct McpApi {
     pub gateway: Arc<Gateway>,
     pub registry: Arc<Registry>,
-    /// Cancelled when Portway shuts down: streams that would go on for ever
-    /// end.
+    /// Cancelled when Portway shuts down, so that endless streams end.
     pub closing: CancellationToken,
     pipes: old_sse::SsePipes,
-    /// The other Portway that serves the entries, if one does.
+    /// The other Portway that serves the entries, if there is one.
     pub(super) relay: Option<Relay>,
 }
 
@@ -67,7 +66,7 @@ impl McpApi {
         }
     }
 
-    /// Entries are served there; the shared endpoint still is here.
+    /// Relays entries to another Portway; the shared endpoint stays here.
     pub fn with_relay(mut self, relay: Option<Relay>) -> McpApi {
         self.relay = relay;
         self
@@ -79,17 +78,17 @@ const EVERYTHING: &str = "/mcp";
 const SERVER: &str = "/servers/{server}/mcp";
 pub(super) const ENTRY: &str = "/api/v1/mcp_v2/server/{api_key}";
 
-/// Which endpoint a message is for.
+/// The endpoint that a message is for.
 pub(super) enum McpEndpoint {
     Everything,
     /// By its name or id.
     Server(String),
-    /// The entry whose key stands in the address.
+    /// The entry whose key is in the URL.
     Entry,
 }
 
 impl McpEndpoint {
-    /// That of an address which needs no decoding.
+    /// The endpoint of a URL that needs no decoding.
     fn plain(uri: &Uri) -> Option<McpEndpoint> {
         let path = uri.path();
         if uri.query().is_some() || path.contains('%') {
@@ -107,7 +106,7 @@ impl McpEndpoint {
         single.then(|| McpEndpoint::Server(server.to_owned()))
     }
 
-    /// As the router spells it.
+    /// The path as the router spells it.
     pub(super) fn path(&self) -> &'static str {
         match self {
             McpEndpoint::Everything => EVERYTHING,
@@ -118,8 +117,8 @@ impl McpEndpoint {
 }
 
 impl McpApi {
-    /// The caller of an endpoint. For a server that does not exist the error has
-    /// the shape of the REST API.
+    /// The caller of an endpoint. For a server that does not exist the error
+    /// has the shape of the REST API.
     pub(super) fn caller(
         &self,
         principal: Option<&Principal>,
@@ -133,7 +132,7 @@ impl McpApi {
             Principal::User(_) => return Err(not_here()),
         }
         let scope = match endpoint {
-            // The guard lets only entries pass.
+            // The guard admits only entries here.
             McpEndpoint::Entry => return Err(nothing_there()),
             McpEndpoint::Server(server) => {
                 let name = match self.registry.find(&server) {
@@ -141,7 +140,7 @@ impl McpApi {
                     None if self.gateway.is_own(&server) => server.into(),
                     None => return Err(RegistryError::NotFound(server).into()),
                 };
-                // The filter that applies by default is not for one server.
+                // The default filter does not apply to a single server.
                 if filter.is_some() {
                     self.check_filter(filter.as_deref())?;
                 }
@@ -163,7 +162,7 @@ impl McpApi {
         })
     }
 
-    /// An entry's caller. A named filter can only take from what the entry has.
+    /// An entry's caller. A named filter can only narrow the entry's tools.
     pub(super) fn narrowed(
         &self,
         grant: Arc<Grant>,
@@ -175,20 +174,20 @@ impl McpApi {
         Ok(Caller::narrowed(grant, filter.map(Into::into)))
     }
 
-    /// Whether the filter that is asked for, or the default one, can be used.
+    /// Whether the requested filter, or the default one, can be used.
     fn check_filter(&self, asked: Option<&str>) -> Result<(), ApiError> {
         let known = self.registry.filters().borrow().find(asked).map(drop);
         known.map_err(|error| refused(error, asked))
     }
 
-    /// The endpoint at an address, where a message can go there directly.
+    /// The endpoint at a URL, if a message can go there directly.
     pub(super) fn endpoint(&self, uri: &Uri) -> Option<McpEndpoint> {
         let elsewhere =
             |endpoint: &McpEndpoint| matches!(endpoint, McpEndpoint::Entry) && self.relay.is_some();
         McpEndpoint::plain(uri).filter(|endpoint| !elsewhere(endpoint))
     }
 
-    /// Answers a message; `body` brings it.
+    /// Responds to the message in `body`.
     pub(super) async fn post(
         &self,
         caller: &Caller,
@@ -199,7 +198,7 @@ impl McpApi {
     }
 }
 
-/// Whether a client can be kept waiting with events, whatever it asks.
+/// Whether the client accepts events as keep-alives, for any request.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     accept::Accept::of(headers).json_first().events
 }
@@ -209,13 +208,13 @@ pub(super) fn is_endpoint(matched: &str) -> bool {
     is_shared(matched) || matched.starts_with("/servers/")
 }
 
-/// Whether messages may come there without a `Content-Type`. Not where the
-/// console's cookie reaches.
+/// Whether messages may come there without a `Content-Type`. Not on paths that
+/// receive the console's cookie.
 pub(super) fn takes_bare(matched: &str) -> bool {
     is_endpoint(matched) || matched.starts_with(ENTRY)
 }
 
-/// Whether it is the endpoint that shows each what is theirs.
+/// Whether it is the endpoint that shows each principal its own tools.
 pub(super) fn is_shared(matched: &str) -> bool {
     matches!(matched, EVERYTHING | "/sse" | "/messages")
 }
@@ -233,7 +232,7 @@ pub(super) struct ServerInPath {
 fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
     match error {
         FilterError::Unknown(_) if asked.is_some() => ApiError::not_found(error.to_string()),
-        // What stands in the file is wrong, not what was asked for.
+        // The file is wrong, not the request.
         _ => ApiError::conflict(error.to_string()),
     }
 }

@@ -1,5 +1,5 @@
-//! Requests of modern clients: each says all there is to know. The order of
-//! the checks is part of the protocol.
+//! Requests of modern clients: each is self-contained. The order of the checks
+//! is part of the protocol.
 
 use std::borrow::Cow;
 
@@ -20,11 +20,11 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LISTEN: &str = "subscriptions/listen";
 
-/// What a request says.
+/// The content of a request.
 pub(super) struct ModernRequest<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
-    /// The param that says what it is about, where the method has one.
+    /// The param that names its subject, if the method has one.
     pub named: Option<&'a RawValue>,
     pub envelope: RequestEnvelope<'a>,
 }
@@ -94,7 +94,7 @@ fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), McpRefu
     Err(McpRefusal::with(StatusCode::BAD_REQUEST, error))
 }
 
-/// `Mcp-Method` and `Mcp-Name` say what the body says.
+/// Checks that `Mcp-Method` and `Mcp-Name` match the body.
 fn names(post: Post<'_>, asked: &ModernRequest<'_>) -> Result<(), McpRefusal> {
     let method = asked.method;
     match single(post.headers, &METHOD) {
@@ -114,8 +114,8 @@ fn names(post: Post<'_>, asked: &ModernRequest<'_>) -> Result<(), McpRefusal> {
     }
 }
 
-/// Unknown methods are 404 with a body: without one it would look as if
-/// there were nothing at this path.
+/// Unknown methods are 404 with a body: without one it would look as if there
+/// were nothing at this path.
 fn known(method: &str) -> Result<(), McpRefusal> {
     let known = method::find(method).is_some_and(|known| {
         known.kind == MethodKind::Request
@@ -131,7 +131,7 @@ fn known(method: &str) -> Result<(), McpRefusal> {
     Err(McpRefusal::with(StatusCode::NOT_FOUND, error))
 }
 
-/// `Mcp-Param-*` headers say what the arguments say.
+/// Checks that `Mcp-Param-*` headers match the arguments.
 fn arguments(
     post: Post<'_>,
     view: &View,
@@ -164,8 +164,8 @@ fn mismatch(message: impl Into<Cow<'static, str>>) -> McpRefusal {
     McpRefusal::new(code::HEADER_MISMATCH, message.into())
 }
 
-/// A server's own `-32601` is an answer; ours says that the method is not
-/// there.
+/// A server's own `-32601` is an ordinary response; ours means that the method
+/// does not exist.
 fn status(reply: &Reply) -> StatusCode {
     match reply.error {
         Some(code::METHOD_NOT_FOUND) if !reply.relayed => StatusCode::NOT_FOUND,

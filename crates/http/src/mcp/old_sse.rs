@@ -1,6 +1,6 @@
-//! HTTP+SSE, the transport of 2024-11-05: one long answer that carries every
-//! message to the client, and a URL to which the client posts its own. The
-//! end of the long answer is the end of the session.
+//! HTTP+SSE, the transport of 2024-11-05: one long response that carries every
+//! message to the client, and a URL to which the client posts its own. The end
+//! of the long response is the end of the session.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ use gateway::{Caller, Client, ClientRequest, MessageStream, OwnedRequest, Scope,
 use wire::message::{Fault, is_batch, parse_batch};
 use wire::{Era, Message, code, meta, sse};
 
-/// The open connections, by the id in the URL they were given.
+/// The open connections, by the id in their URL.
 #[derive(Clone, Default)]
 pub(super) struct SsePipes(Arc<Mutex<HashMap<Box<str>, Arc<SsePipe>>>>);
 
@@ -38,7 +38,7 @@ struct SsePipe {
     caller: Caller,
     stream: Arc<MessageStream>,
     session: OnceLock<Arc<Session>>,
-    /// `initialize` is being answered.
+    /// `initialize` is in progress.
     opening: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl SsePipes {
     }
 }
 
-/// Forgets the connection when the client is gone.
+/// Removes the connection when the client has disconnected.
 struct OpenPipe {
     pipes: SsePipes,
     id: Box<str>,
@@ -110,7 +110,7 @@ fn unguessable() -> Result<Box<str>, getrandom::Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes).into())
 }
 
-/// Where the client posts what it has to say.
+/// The event with the URL that the client posts to.
 fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     let path = match &caller.scope {
@@ -130,7 +130,7 @@ fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
             }
             "/messages".to_owned()
         }
-        // Only this client, which knows the key, gets to read it.
+        // Only this client, which knows the key, reads it.
         Scope::Entry(entry) => {
             if let Some(filter) = entry.filter() {
                 query.append_pair("filter", filter);
@@ -174,8 +174,8 @@ pub(crate) async fn sse_message(
 }
 
 impl SsePipe {
-    /// `caller` is who posts now: what an entry gives may have changed since
-    /// the stream was opened.
+    /// `caller` is the client of this message: the entry's tools may have
+    /// changed since the stream was opened.
     fn take(
         self: &Arc<SsePipe>,
         mcp: &McpApi,
@@ -237,7 +237,7 @@ impl SsePipe {
         )
     }
 
-    /// A request before there is a session: it had better open one.
+    /// Handles a request before there is a session: it should open one.
     fn first(
         self: &Arc<SsePipe>,
         mcp: &McpApi,
@@ -265,7 +265,7 @@ impl SsePipe {
             if reply.error.is_none() {
                 let sessions = &gateway.sessions;
                 let session = sessions.attached(&pipe.caller, version, &capabilities, &pipe.stream);
-                // Opened twice at once: the first counts.
+                // If two requests open one at the same time, the first counts.
                 let session = pipe.session.get_or_init(|| session);
                 if pipe.stream.is_closed() {
                     session.end();

@@ -1,5 +1,5 @@
 //! Messages that clients post. The body alone decides the era; the headers are
-//! held against it.
+//! compared with it.
 
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -65,7 +65,7 @@ pub(super) async fn answer(
     answer.unwrap_or_else(McpRefusal::into_response)
 }
 
-/// A request to one of the endpoints, its body aside.
+/// A request to one of the endpoints, without its body.
 #[derive(Clone, Copy)]
 pub(super) struct Post<'a> {
     pub mcp: &'a McpApi,
@@ -104,8 +104,8 @@ impl<'a> Post<'a> {
                 let answer = legacy::request(self, version, incoming).await;
                 answer.map_err(refused)
             }
-            // Without a session there is nothing that a notification could
-            // concern: neither era's does any harm.
+            // Without a session a notification has no effect: it is harmless in
+            // either era.
             Message::Notification { .. } if says_modern => Ok(accepted()),
             Message::Notification { .. } if !self.headers.contains_key(SESSION) => {
                 self.known_version()?;
@@ -122,7 +122,7 @@ impl<'a> Post<'a> {
         single(self.headers, &VERSION)
     }
 
-    /// A legacy client may leave the version out; it may not make one up.
+    /// A legacy client may omit the version, but must not send an unknown one.
     pub(super) fn known_version(&self) -> Result<Option<&'static str>, McpRefusal> {
         let known = match self.named_version() {
             Ok(None) => return Ok(None),
@@ -139,7 +139,7 @@ impl<'a> Post<'a> {
     }
 }
 
-/// Why a message goes no further: a JSON-RPC error, and its status.
+/// Why a message is refused: a JSON-RPC error, and its status.
 #[derive(Debug)]
 pub(super) struct McpRefusal {
     pub status: StatusCode,
@@ -148,7 +148,7 @@ pub(super) struct McpRefusal {
 }
 
 impl McpRefusal {
-    /// 400, as most are.
+    /// A refusal with 400, as most are.
     pub(super) fn new(code: i64, message: impl Into<String>) -> McpRefusal {
         McpRefusal::with(StatusCode::BAD_REQUEST, RpcError::new(code, message))
     }

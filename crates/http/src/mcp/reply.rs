@@ -1,4 +1,4 @@
-//! Answers as HTTP: one JSON text, or a stream of events.
+//! HTTP responses: one JSON text, or a stream of events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,12 +18,12 @@ use crate::counted::Counted;
 use gateway::MessageBody;
 use wire::{RpcError, sse};
 
-/// A quiet stream says so often that it is alive: well within what proxies
-/// and clients wait for.
+/// The interval of keep-alives on a quiet stream: well below the timeouts of
+/// proxies and clients.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// What a client waits before it comes back to a stream, in milliseconds.
+/// The time a client waits before it resumes a stream, in milliseconds.
 const RETRY: u64 = 1000;
 
 pub(super) fn json(status: StatusCode, text: impl Into<MessageBody>) -> Response {
@@ -34,7 +34,7 @@ pub(super) fn json(status: StatusCode, text: impl Into<MessageBody>) -> Response
     (status, headers, counted, body(text)).into_response()
 }
 
-/// One write takes all pieces of it, and none is copied.
+/// One write sends all pieces of it, without a copy.
 fn body(text: MessageBody) -> Body {
     let left = text.size() as u64;
     let mut pieces = text.pieces();
@@ -75,17 +75,17 @@ impl<P: Iterator<Item = Bytes> + Unpin> hyper::body::Body for Pieces<P> {
     }
 }
 
-/// A notification or an answer was taken.
+/// The response to a notification or to a client's response.
 pub(super) fn accepted() -> Response {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// A refusal by this room, as a JSON-RPC error with a status of its own.
+/// A refusal by this room: a JSON-RPC error with an HTTP status.
 pub(super) fn refuse(status: StatusCode, id: Option<&RawValue>, error: &RpcError) -> Response {
     json(status, wire::error(id, error))
 }
 
-/// A stream of events, made of text already spelled as such.
+/// A stream of events, from text that is already encoded.
 pub(crate) fn events<S>(stream: S) -> Response
 where
     S: futures_util::Stream<Item = Bytes> + Send + 'static,
@@ -101,7 +101,7 @@ where
     (headers, body).into_response()
 }
 
-/// The same, of a stream that is open for hours and has an event now and then.
+/// Marks a stream that is open for hours and rarely has an event.
 pub(crate) fn quiet(mut events: Response) -> Response {
     events.extensions_mut().insert(QuietStream);
     events
@@ -113,7 +113,7 @@ pub(super) fn message(id: Option<&str>, message: &MessageBody) -> Bytes {
     message.bind(out.into())
 }
 
-/// Tells a client where a stream begins, before there is anything on it.
+/// Gives a client the id of a stream's start, before the first message.
 pub(super) fn priming(id: &str) -> Bytes {
     let mut out = Vec::new();
     sse::encode(None, Some(id), Some(RETRY), b"", &mut out);

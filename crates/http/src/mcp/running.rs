@@ -1,6 +1,6 @@
-//! The requests of a legacy client while they run. A client that hangs up has
-//! not cancelled: what runs for it goes on by itself, and what that has to say
-//! goes to a stream that the client can come back to.
+//! The running requests of a legacy client. A client that disconnects has not
+//! cancelled: its requests continue, and their messages go to a stream that the
+//! client can resume.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -24,11 +24,11 @@ use gateway::{
 };
 use wire::{Era, RpcError, code};
 
-/// When a client gets the event id by which it can resume its answer: until
-/// then a lost connection loses the answer.
+/// The delay before a client gets the event id by which it can resume its
+/// response: until then a lost connection loses the response.
 const RESUMABLE_AFTER: Duration = Duration::from_millis(50);
 
-/// The answers to what came in one POST.
+/// The responses to the messages of one POST.
 pub(super) struct PostAnswers {
     session: Arc<Session>,
     stream: Arc<MessageStream>,
@@ -62,13 +62,13 @@ impl PostAnswers {
         let (session, stream) = (&self.session, &self.stream);
         let ending = self.ending.clone();
         let work = work(gateway, caller, session, incoming, stream, ending)?;
-        // Those before it, in a batch, go on by themselves.
+        // The earlier requests of a batch continue by themselves.
         self.attended = AttendedCall(Some(work));
         self.expected += 1;
         Ok(())
     }
 
-    /// JSON if the answers come first, and soon; else a stream.
+    /// JSON if the responses come first, and soon; otherwise a stream.
     pub(super) async fn response(self, accept: Accept, batch: bool) -> Response {
         let PostAnswers {
             session,
@@ -77,7 +77,7 @@ impl PostAnswers {
             expected,
             mut attended,
         } = self;
-        // From here on what runs alone holds the stream open.
+        // From here on only the running requests hold the stream open.
         drop(ending);
         let Some(mut reader) = stream.read() else {
             return accepted();
@@ -109,17 +109,17 @@ impl PostAnswers {
                         return whole(got, batch);
                     }
                 }
-                // Nowhere else could the client get it.
+                // The client could get this message nowhere else.
                 Ok(Some(event)) if !accept.events => session.send(event.message.into_bytes()),
                 Ok(Some(event)) => {
                     got.push(event);
                     break;
                 }
-                // The client ended it, or its key opens nothing any more.
+                // The client ended the session, or its key was revoked.
                 Ok(None) if got.is_empty() && session.ended().is_cancelled() => {
                     return ApiError::not_found("the session has ended").into_response();
                 }
-                // Cancelled: nothing is to be said.
+                // Cancelled: there is nothing to send.
                 Ok(None) if got.is_empty() && accept.events => {
                     return events(futures_util::stream::empty());
                 }
@@ -131,7 +131,7 @@ impl PostAnswers {
         session.announce(&stream);
         let mut follow = Follow::new(reader, StreamKind::Answer);
         if got.is_empty() || takes_priming(session.version) {
-            // A client that gets no further than this has seen nothing.
+            // A client that reads only this event has seen no message.
             follow = follow.greet(session.version, 0);
         }
         for event in &got {
@@ -153,22 +153,22 @@ fn whole(mut answers: Vec<StreamEvent>, batch: bool) -> Response {
         body.extend_from_slice(&answer.message.whole());
     }
     body.push(b']');
-    // Each of them counts until all are gone.
+    // Each of them counts until all are dropped.
     let body = answers
         .iter()
         .fold(body.into(), |body, answer| answer.message.bind(body));
     json(StatusCode::OK, body)
 }
 
-/// What runs for a request, with no end but its own.
+/// The running work of a request, which nothing else ends.
 type CallFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A call that the task of its HTTP request drives, so that an answer that
-/// comes soon needs no task. Dropped before its end, it goes on in a new task.
+/// A call that the task of its HTTP request drives, so that a fast response
+/// needs no task. If it is dropped before its end, it continues in a new task.
 struct AttendedCall(Option<CallFuture>);
 
 impl AttendedCall {
-    /// Cancel-safe. Comes once.
+    /// Cancel-safe. Completes once.
     async fn end(&mut self) {
         match &mut self.0 {
             Some(work) => work.await,
@@ -180,7 +180,7 @@ impl AttendedCall {
 
 impl Drop for AttendedCall {
     fn drop(&mut self) {
-        // Without a runtime everything ends.
+        // Without a runtime all work ends.
         if let Some(work) = self.0.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -202,8 +202,7 @@ impl Drop for StreamCloser {
     }
 }
 
-/// Sets a request going; what comes of it goes to `stream`. `hold` is held
-/// for as long.
+/// Starts a request; its messages go to `stream`. Holds `hold` until it ends.
 pub(super) fn run<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
@@ -240,7 +239,7 @@ fn work<H: Send + 'static>(
         let _hold = hold;
         pump(replies, running, unanswered).await;
     };
-    // A panic has been answered where it happened.
+    // A panic has already got its response where it happened.
     Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
 }
 
@@ -255,7 +254,7 @@ pub(super) fn client(session: &Arc<Session>) -> Client {
     }
 }
 
-/// What is pumped into a stream.
+/// A source of messages for a stream.
 trait Replies: Send {
     fn next(&mut self) -> impl Future<Output = ReplyItem> + Send;
 }
@@ -284,7 +283,7 @@ async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered
     unanswered.armed = false;
 }
 
-/// Answers the request if its call panics.
+/// Sends an error response if the call of the request panics.
 struct PanicAnswer {
     id: Box<RawValue>,
     stream: Arc<MessageStream>,
@@ -311,7 +310,7 @@ mod tests {
     use config::Secret;
     use gateway::{Scope, Seal, Sessions};
 
-    /// Says something, then panics.
+    /// Sends one message, then panics.
     struct Panics(bool);
 
     impl Replies for Panics {

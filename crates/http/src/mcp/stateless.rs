@@ -1,6 +1,6 @@
-//! Answers to requests that belong to no session: those of modern clients, and
-//! legacy ones without a session. The connection is all that such a client
-//! has, so hanging up cancels the request.
+//! Responses to requests without a session: those of modern clients, and legacy
+//! ones without a session. Such a client has only the connection, so a
+//! disconnect cancels the request.
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use super::accept::Accept;
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
 use gateway::{Reply, ReplyItem, ReplyStream};
 
-/// JSON if the answer comes first; a stream as soon as anything comes before
-/// it, or nothing for so long that the connection should be kept alive.
+/// JSON if the response comes first; a stream as soon as another message comes
+/// before it, or if the connection needs a keep-alive.
 pub(super) async fn answer(
     accept: Accept,
     mut replies: ReplyStream,
@@ -47,11 +47,11 @@ pub(super) async fn answer(
     }
 }
 
-/// The stream of one request. The client's hanging up drops it, and with it
+/// The stream of one request. A disconnect of the client drops it, and with it
 /// the request.
 struct Flowing {
     replies: Option<ReplyStream>,
-    /// Nothing has come yet, and the client should know that we live.
+    /// No message has come yet, and the client needs a keep-alive.
     quiet: bool,
     queued: Option<ReplyItem>,
 }

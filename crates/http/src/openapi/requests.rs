@@ -1,5 +1,5 @@
-//! What bodies, headers and addresses may say: as exact as the rules in
-//! `records` and `config::body`, so that what fits is taken.
+//! Schemas of bodies, headers and paths: as exact as the rules in `records` and
+//! `config::body`, so that valid input is accepted.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::schemas::{named, object};
 use crate::records::OURS;
 use config::schema::request;
 
-/// UTC, to the second or finer; days that the calendar has.
+/// UTC, to the second or finer; only days that exist in the calendar.
 const MOMENT: &str = concat!(
     "^((19[7-9][0-9]|[2-8][0-9]{3})-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])",
     "|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))",
@@ -15,14 +15,14 @@ const MOMENT: &str = concat!(
     "|([2468][048]|[357][26])00)-02-29)",
     r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
 );
-/// A key that the admin chooses: visible, and no number, which would be an id.
+/// A key that the admin chooses: visible, and not a number, which would be an id.
 const GIVEN_KEY: &str = "^[!-~]*[!-/:-~][!-~]*$";
-/// With something to see, and without control characters.
+/// At least one visible character, and no control characters.
 const VISIBLE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 const PROSE: &str = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
 const NO_NUL: &str = r"^[^\x00]*$";
 
-/// Of everything whose shape is the client's own.
+/// The schema of values whose shape the client chooses.
 fn free() -> Value {
     json!({
         "description": "Any JSON, without NUL characters",
@@ -115,7 +115,7 @@ pub(super) fn schemas() -> Value {
 }
 
 /// An old record: any fields beside its own, and `ours` in those that Portway
-/// gives out. Owner and key are the admin's to choose.
+/// sets. The admin may choose owner and key.
 fn old(mut properties: Value, required: &[&str], ours: &Value) -> Value {
     for name in OURS {
         properties[name] = ours.clone();

@@ -1,15 +1,15 @@
-//! The shapes of answers. `tests/it/g_openapi.rs` holds them against what is
-//! really answered.
+//! Schemas of responses. `tests/it/g_openapi.rs` compares them with real
+//! responses.
 
 use serde_json::{Value, json};
 
 pub(super) use gateway::record::shape::object;
 use gateway::record::shape::{self, count, flag, maybe_text, text, time};
 
-/// As it is written in answers.
+/// The format of times in responses.
 const MOMENT: &str = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
 
-/// Of errors, and of what needs no credential.
+/// Schemas of errors, and of responses without a credential.
 pub(super) fn plain() -> Value {
     let code = json!({"type": "string", "pattern": "^[A-Z]+(_[A-Z]+)*$"});
     let error = |details: Value| {
@@ -42,7 +42,7 @@ fn moment() -> Value {
     json!({"type": "string", "format": "date-time", "pattern": MOMENT})
 }
 
-/// Of `/api/mcp`.
+/// Schemas of `/api/mcp`.
 pub(super) fn servers() -> Value {
     let took = json!({"type": ["number", "null"], "description": "Milliseconds"});
     let status = json!({"enum": ["disconnected", "connecting", "connected", "error"]});
@@ -92,7 +92,7 @@ pub(super) fn servers() -> Value {
     })
 }
 
-/// As a server lists it: what else is in it, that server decides.
+/// An item of a server's list; that server decides its other fields.
 fn upstream(fields: &[&str]) -> Value {
     let named: serde_json::Map<String, Value> = fields
         .iter()
@@ -101,7 +101,7 @@ fn upstream(fields: &[&str]) -> Value {
     json!({"type": "object", "required": fields, "properties": named})
 }
 
-/// Of `/api/v1`.
+/// Schemas of `/api/v1`.
 pub(super) fn records() -> Value {
     let moment = moment();
     let maybe_moment =

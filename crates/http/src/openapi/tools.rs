@@ -1,4 +1,4 @@
-//! The shapes of `/api/mcp/tools`.
+//! Schemas of `/api/mcp/tools`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub(super) fn schemas() -> Value {
     let text = json!({"type": "string"});
     let formats = json!({"enum": Format::ALL.map(Format::name)});
     let open = json!({"type": "object"});
-    // A model's API takes no other names.
+    // The APIs of models accept no other names.
     let name = json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"});
     let parameters = json!({
         "type": "object",
@@ -69,8 +69,8 @@ pub(super) fn schemas() -> Value {
     })
 }
 
-/// The arguments alone, or the whole call as a model made it, in which other
-/// fields mean nothing here.
+/// The arguments alone, or the whole call as a model made it, whose other
+/// fields are ignored here.
 fn calls() -> Value {
     let text = json!({"type": ["string", "null"]});
     let open = json!({"type": "object"});

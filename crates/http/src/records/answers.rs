@@ -1,5 +1,5 @@
-//! The shapes of the answers (SPEC K6). A key is in none but the answer that
-//! gives it out.
+//! Response bodies of records (SPEC K6). Only the response that issues a key
+//! contains it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::targets::{Missing, Targets};
 use gateway::RouteTarget;
 use store::{BoundTool, KeyRecord, Listing, Timestamp};
 
-/// A part of a list, and how long the whole is.
+/// A part of a list, and the length of the whole.
 #[derive(Serialize)]
 pub(crate) struct Items<T> {
     items: Vec<T>,
@@ -75,7 +75,7 @@ impl Serialize for BoundAnswer {
     }
 }
 
-/// One tool that an entry has, by a binding or by its filter.
+/// One tool of an entry, from a binding or from its filter.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum EntryToolAnswer {
@@ -85,7 +85,7 @@ pub(crate) enum EntryToolAnswer {
 
 #[derive(Serialize)]
 pub(crate) struct FilteredAnswer {
-    /// No record: `null`, as what else a record has.
+    /// There is no record: `null`, like the other fields of a record.
     tool_id: Option<i64>,
     status: bool,
     name: String,
@@ -111,7 +111,7 @@ impl FilteredAnswer {
     }
 }
 
-/// What may be told of a key.
+/// The public data of a key.
 #[derive(Serialize)]
 pub(super) struct KeyAnswer {
     hint: String,

@@ -1,5 +1,5 @@
-//! The tools of an entry: for its owner to change, and for clients with its
-//! key to read (SPEC E11).
+//! The tools of an entry: its owner changes them, and clients with its key read
+//! them (SPEC E11).
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub(crate) async fn list(
     Ok(Json(Items::all(bound, shown)))
 }
 
-/// One binding, or a list of them: each is made or has its status set, all
-/// or none. To say it twice changes nothing, so it needs no key of its own.
+/// One binding, or a list of them: each is created or has its status set, all
+/// or none. A repeat changes nothing, so it needs no `Idempotency-Key`.
 pub(crate) async fn create(
     context: RecordContext,
     Path(id): Path,
@@ -108,7 +108,7 @@ pub(crate) async fn tools(
 }
 
 /// No principal: the key in the path is the credential. All wrong keys get the
-/// same answer, also those that are no text.
+/// same response, also those that are not text.
 pub(crate) async fn tools_by_key(
     State(records): State<RecordsApi>,
     key: Result<Path, ApiError>,
@@ -133,7 +133,7 @@ pub(crate) async fn tools_by_key(
 }
 
 impl RecordsApi {
-    /// The bindings that are asked for, and what the entry's filter gives now.
+    /// The requested bindings, and the tools that the entry's filter gives now.
     fn tools_of(
         &self,
         query: BindingsQuery,
@@ -156,8 +156,8 @@ impl RecordsApi {
 }
 
 impl RecordContext {
-    /// What keeps a user from binding these now: a server may have been closed
-    /// to users since the record was made.
+    /// Problems that keep a user from binding these now: a server may have been
+    /// closed to users since the record was made.
     pub(super) async fn may_bind(&self, new: &[NewBinding]) -> Result<Vec<FieldProblem>, ApiError> {
         if matches!(self.principal, Principal::Admin) {
             return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! Request bodies, read strictly: all wrong, unknown and repeated fields are
-//! named at once.
+//! Request bodies, read strictly: the error names all wrong, unknown and
+//! repeated fields at once.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use crate::error::{ApiError, FieldProblem};
 pub(super) use crate::json::JsonBody;
 use crate::json::{MAX_DEPTH, depth_within};
 
-/// Problems in one answer.
+/// The most problems in one response.
 const PROBLEMS: usize = 100;
-/// Characters of a field's name that are repeated in an answer.
+/// Characters of a field's name that a response repeats.
 const SHOWN: usize = 100;
 
-/// The members of an object that have not been read yet, and what is wrong with
+/// The members of an object that have not been read yet, and the problems of
 /// those that have.
 pub(crate) struct BodyFields {
     members: Map<String, Value>,
-    /// Where the object stands: empty, or `bindings[3].`
+    /// The path of the object: empty, or `bindings[3].`
     within: String,
     problems: Vec<FieldProblem>,
 }
@@ -32,7 +32,7 @@ impl BodyFields {
         BodyFields::read_or_none(bytes)
     }
 
-    /// Of a request that may say nothing at all.
+    /// Reads a body that may be empty.
     pub(super) fn read_or_none(bytes: &[u8]) -> Result<BodyFields, ApiError> {
         let mut seen = BodyProblems::default();
         let value = match bytes.trim_ascii().is_empty() {
@@ -75,19 +75,19 @@ impl BodyFields {
         self.read_as(name, &value, read).unwrap_or_default()
     }
 
-    /// `null` is as good as absent.
+    /// `null` counts as absent.
     pub(super) fn optional<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
         let value = self.take(name).filter(|value| !value.is_null())?;
         self.read_as(name, &value, read)
     }
 
-    /// Of a change: absent leaves it as it is, `null` is a mistake.
+    /// A field of a change: absent leaves the value, `null` is an error.
     pub(super) fn change<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
         let value = self.take(name)?;
         self.read_as(name, &value, read)
     }
 
-    /// Of a change: absent leaves it as it is, `null` takes it away.
+    /// A field of a change: absent leaves the value, `null` removes it.
     pub(super) fn removable<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.take(name)? {
             Value::Null => Some(None),
@@ -128,7 +128,7 @@ impl BodyFields {
         }
     }
 
-    /// Whether all is well, and nothing is left over.
+    /// Fails if there are problems or unread members.
     pub(super) fn done(mut self) -> Result<(), ApiError> {
         self.refuse_rest();
         match self.problems.is_empty() {
@@ -138,7 +138,7 @@ impl BodyFields {
     }
 }
 
-/// A value of one kind, or what is wrong with it. Never repeats the value.
+/// A value of one kind, or its problem, which never repeats the value.
 pub(super) type ReadValue<T> = fn(&Value) -> Result<T, String>;
 
 pub(super) fn kind(value: &Value) -> &'static str {
@@ -169,8 +169,8 @@ fn parse(bytes: &[u8], seen: &mut BodyProblems) -> Result<Value, ApiError> {
     Ok(value)
 }
 
-/// What no field's own reader could tell: names given twice, of which a map
-/// keeps one, and a character that not every store can keep.
+/// Problems that no field's own reader can detect: repeated names, of which a
+/// map keeps one, and a character that not every store can keep.
 #[derive(Default)]
 struct BodyProblems {
     path: Vec<String>,

@@ -1,4 +1,4 @@
-//! `/api/v1/catalog`: what the asking user, or the admin, may bind (SPEC E2).
+//! `/api/v1/catalog`: the tools that the user, or the admin, may bind (SPEC E2).
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::extract::Query;
 use fleet::catalog::{Catalog, CatalogItem};
 use wire::invisible::without_tags;
 
-/// Longer ones find nothing better.
+/// Longer searches find nothing better.
 const SEARCH: usize = 200;
 
 #[derive(Deserialize)]
 pub(crate) struct CatalogQuery {
     skip: Option<u64>,
     limit: Option<u64>,
-    /// Only this server's.
+    /// Only the tools of this server.
     server: Option<String>,
-    /// Words that all stand in the key, the title or the description.
+    /// Words that must all be in the key, the title or the description.
     search: Option<String>,
 }
 
 #[derive(Serialize)]
 pub(crate) struct CatalogAnswer {
     items: Vec<BindableTool>,
-    /// How many there are without the page.
+    /// The number of tools on all pages.
     total: u64,
     servers: Vec<BindableServer>,
 }

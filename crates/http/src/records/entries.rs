@@ -34,7 +34,7 @@ pub(crate) struct EntryAnswer {
     given: Option<GivenKey>,
 }
 
-/// A key, and where it opens something; for the one answer that gives it out.
+/// A key and its URL, for the one response that issues it.
 #[derive(Serialize)]
 struct GivenKey {
     api_key: String,
@@ -128,7 +128,7 @@ impl RestRecord for Entry {
             enabled: fields.change("status", values::status),
             exposes: values::exposes(&mut fields),
             filter: values::filter(&mut fields),
-            // A moment in the past closes the entry.
+            // A time in the past closes the entry.
             expires_at: fields.removable("expires_at", values::moment),
         };
         fields.done()?;
@@ -145,7 +145,7 @@ impl RestRecord for Entry {
     }
 }
 
-/// The entry with its bindings, or nothing of it (SPEC E4, E5).
+/// Creates the entry with its bindings, or nothing (SPEC E4, E5).
 pub(crate) async fn create_bound(
     context: RecordContext,
     IdempotencyKey(key): IdempotencyKey,
@@ -171,8 +171,7 @@ pub(crate) async fn create_bound(
         .await
 }
 
-/// A new key in the place of the old one. The new key does not take over when
-/// the old one expires.
+/// Replaces the key. The new key does not take over the old one's expiry.
 pub(crate) async fn rotate(
     context: RecordContext,
     Path(id): Path,

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a create that may be sent twice, and makes one thing.
+//! `Idempotency-Key`: a create that may be sent twice creates one record.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -11,7 +11,7 @@ use store::Idempotency;
 const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
 
-/// A handler's argument: what the client sent, if it sent one.
+/// A handler's argument: the client's key, if it sent one.
 pub(crate) struct IdempotencyKey(pub Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
@@ -40,7 +40,7 @@ fn fits(key: &str) -> bool {
 
 impl RecordsApi {
     /// Refuses a create, unless an earlier request has made it: servers, rights
-    /// and the time may be others now, and a replay is answered as it was.
+    /// and the time may have changed, and a replay gets the original response.
     pub(super) async fn refuse_new(
         &self,
         request: &CreateRequest<'_>,
@@ -56,7 +56,7 @@ impl RecordsApi {
     }
 }
 
-/// A create, as far as it matters for telling two of them apart.
+/// The parts of a create that distinguish it from another.
 pub(crate) struct CreateRequest<'a> {
     pub route: &'static str,
     pub owner: &'a str,
@@ -80,7 +80,7 @@ impl<'a> CreateRequest<'a> {
         }
     }
 
-    /// For the store, which keeps no more than digests of it.
+    /// For the store, which keeps only digests of it.
     pub(super) fn once(&self) -> Option<Idempotency> {
         let key = self.key?;
         let mut digest = Sha256::new();

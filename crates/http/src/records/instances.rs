@@ -1,6 +1,6 @@
-//! `/api/v1/mcp`: the API from before entries (SPEC E9). Its records carry
-//! whatever fields they came with; no tool is served by them. A record is
-//! named by its key, which is never repeated in an answer, or by its id.
+//! `/api/v1/mcp`: the API from before entries (SPEC E9). Its records keep all
+//! fields they came with; they serve no tools. A record is named by its key,
+//! which no response repeats, or by its id.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use store::{
     ApiKey, EntryId, Instance, InstanceChange, InstanceName, KeyDigest, NewInstance, Timestamp,
 };
 
-/// An old record: `status` as a number, and whatever else it came with.
+/// An old record: `status` as a number, and all other fields it came with.
 #[derive(Serialize)]
 pub(crate) struct InstanceAnswer {
     id: i64,
@@ -35,7 +35,7 @@ pub(crate) struct InstanceAnswer {
     extra: Map<String, Value>,
 }
 
-/// The members that are ours; a client cannot bring one of that name.
+/// The members that Portway sets; a client cannot set one of these names.
 pub(crate) const OURS: [&str; 5] = ["id", "mcp_instance_id", "key", "created_at", "updated_at"];
 
 const NOT_THEIRS: &str = "only the admin can choose a key; leave it out";
@@ -113,8 +113,8 @@ impl RestRecord for Instance {
         Ok((new, Vec::new()))
     }
 
-    /// Changes what is mentioned, as this API always did under `PUT`. A client
-    /// may send back what it was answered: that changes nothing.
+    /// Changes the fields in the body, as this API always did under `PUT`. A
+    /// client may send back a response of ours: that changes nothing.
     async fn read_change(
         context: &RecordContext,
         id: &InstanceName,
@@ -145,7 +145,7 @@ impl RestRecord for Instance {
     }
 }
 
-/// The owner that a body names: any for the admin, oneself for a user.
+/// The owner in a body: any for the admin, only themselves for a user.
 fn owner_in(fields: &mut BodyFields, context: &RecordContext) -> Option<Arc<str>> {
     let owner = fields.optional("user_id", values::user_id)?;
     if !context.whose.includes(&owner) {

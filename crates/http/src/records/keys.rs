@@ -1,4 +1,4 @@
-//! Where the keys of new entries come from.
+//! The source of the keys of new entries.
 
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
@@ -9,18 +9,18 @@ use store::{ApiKey, KeyDigest, StoreError, Timestamp};
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// Makes keys: random ones, and for a create with an `Idempotency-Key` one
-/// that follows from the request.
+/// Makes keys: random ones, and for a create with an `Idempotency-Key` one that
+/// is derived from the request.
 ///
-/// A client that repeats such a create, because the answer got lost, must get
-/// the same key; but only its digest is stored, so that a stolen store opens nothing.
-/// So the key is not remembered, it is computed again: 256 bits of HMAC over
-/// the request, under a secret that is not in the store. Without
-/// that secret they are as good as random.
+/// A client that repeats such a create, because the response got lost, must get
+/// the same key; but only its digest is stored, so that a stolen store opens
+/// nothing. So the key is not stored but computed again: 256 bits of HMAC over
+/// the request, under a secret that is not in the store. Without that secret
+/// they are as good as random.
 ///
-/// The day is part of it. A create is remembered for a day; the same words
-/// afterwards make something new, and that must not have the key of what they
-/// made before, which may have been revoked since.
+/// The day is part of it. A create is remembered for a day; the same request
+/// afterwards creates a new record, which must not have the key of the earlier
+/// record, since that may have been revoked.
 pub struct KeyIssuer {
     derive: hmac::Key,
 }
@@ -38,7 +38,7 @@ impl KeyIssuer {
         }
     }
 
-    /// The key of what is to be made now.
+    /// The key of a record that is created now.
     pub(super) fn make(&self, request: &CreateRequest<'_>) -> Result<ApiKey, StoreError> {
         match request.key {
             None => ApiKey::random(),
@@ -46,8 +46,8 @@ impl KeyIssuer {
         }
     }
 
-    /// The key that the same request was answered with before, if it is still
-    /// the one in force.
+    /// The key in the earlier response to the same request, if it is still
+    /// valid.
     pub(super) fn again(
         &self,
         request: &CreateRequest<'_>,
@@ -74,7 +74,7 @@ impl KeyIssuer {
             &day,
         ];
         for part in parts {
-            // With its length: no two lists of parts read alike.
+            // With its length, so that no two lists encode alike.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }

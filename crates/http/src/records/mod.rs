@@ -1,6 +1,6 @@
 //! Entries, the tools that can be bound to them, and the old records (SPEC
-//! E1-E5, E9-E11, K6). A handler reads strictly, asks the store, and shows
-//! what it says; whose records are meant, the principal tells.
+//! E1-E5, E9-E11, K6). A handler reads strictly, calls the store, and returns
+//! the result; the principal decides whose records it sees.
 
 mod answers;
 pub(super) mod bindings;
@@ -33,23 +33,23 @@ pub(super) use instances::OURS;
 pub use keys::KeyIssuer;
 pub(super) use resource::{change, create, list, remove, show};
 
-/// Where the entry of a key speaks MCP; the key follows.
+/// The MCP path of an entry; its key follows.
 const ENDPOINT: &str = "/api/v1/mcp_v2/server/";
 
-/// The tools of the entry whose key stands in the path, which is all the
-/// credential it asks for.
+/// The tools of the entry whose key is in the path, which is the only
+/// credential needed.
 pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
 
 #[derive(Clone)]
 pub struct RecordsApi {
     pub store: Arc<dyn Store>,
     pub keys: Arc<KeyIssuer>,
-    /// The servers that are defined.
+    /// The defined servers.
     pub desired: watch::Receiver<Arc<Desired>>,
     pub gateway: Arc<Gateway>,
 }
 
-/// An edit that has begun is finished, also if the client hangs up.
+/// Finishes an edit that has begun, even if the client disconnects.
 pub(super) async fn finish(request: Request, next: Next) -> Response {
     match request.method().is_safe() {
         true => next.run(request).await,
@@ -69,7 +69,7 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
-    /// Whose records, and which part of them.
+    /// The owner scope, and the page.
     fn read(self, principal: &Principal) -> Result<(OwnerScope, Page), ApiError> {
         let whose = principal.owner_scope_of(self.user_id.as_deref())?;
         Ok((whose, self.page()?))
@@ -91,7 +91,7 @@ impl Paging {
     }
 }
 
-/// Where nothing is wrong, nothing is refused.
+/// Fails if there are problems.
 fn refuse(problems: Vec<FieldProblem>) -> Result<(), ApiError> {
     match problems.is_empty() {
         true => Ok(()),

@@ -1,6 +1,5 @@
-//! What all records have in common: they are listed, shown, created, changed
-//! and deleted in the same way. What is its own, a record says by
-//! [`RestRecord`].
+//! The operations that all records share: list, show, create, change and
+//! delete. A record implements its differences in [`RestRecord`].
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -26,34 +25,34 @@ use store::{
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 pub(crate) trait RestRecord: Sized + Send {
-    /// Part of what an `Idempotency-Key` stands for.
+    /// Part of the identity of an `Idempotency-Key`.
     const ROUTE: &'static str;
     type Id: Send + Sync;
     type New: Send;
     type Change: Send;
     type Answer: Serialize;
 
-    /// Reads what a path names the record by.
+    /// Reads the name of the record in a path.
     fn id(text: &str) -> Result<Self::Id, ApiError>;
 
     /// The same for a record of another owner and for one that does not exist.
     fn not_found(id: &Self::Id) -> ApiError;
 
-    /// `key` is part of the one answer that gives it out.
+    /// `key` is in the one response that issues it.
     fn answer(self, key: Option<&ApiKey>, targets: &mut Targets) -> Self::Answer;
 
-    /// The address of the record, unless a key would stand in it.
+    /// The URL of the record, unless it would contain a key.
     fn location(&self) -> Option<String> {
         None
     }
 
-    /// The key in force, and when the record was created.
+    /// The current key, and when the record was created.
     fn key(&self) -> Option<(&KeyDigest, Timestamp)> {
         None
     }
 
-    /// Reads a record that is to have `key`, and what is wrong with it now: an
-    /// earlier request may have created it all the same.
+    /// Reads a record that will have `key`, and its current problems: an
+    /// earlier request may have created it nevertheless.
     fn read_new(
         context: &RecordContext,
         key: &mut ApiKey,
@@ -83,7 +82,7 @@ pub(crate) trait RestRecord: Sized + Send {
 
 pub(crate) type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// A handler's argument: the records that the client may see and change.
+/// A handler's argument: the records that the client may read and change.
 pub(crate) struct RecordContext {
     pub records: RecordsApi,
     pub principal: Principal,
@@ -139,7 +138,7 @@ impl RecordContext {
         Ok(Json(record.answer(None, &mut self.records.targets())))
     }
 
-    /// Creates a record once, also if the same request comes again.
+    /// Creates a record once, even if the request is repeated.
     pub(super) async fn create<R: RestRecord>(
         &self,
         request: &CreateRequest<'_>,
@@ -155,7 +154,7 @@ impl RecordContext {
                 return Err(ApiError::not_found(text));
             }
         };
-        // A key that was rotated since is not repeated; one that the request
+        // A key that was rotated since is not repeated; a key that the request
         // itself names is known to its sender.
         let key = record.key().and_then(|(in_force, made_at)| {
             let given = Some(key).filter(|key| key.digest().matches(in_force));

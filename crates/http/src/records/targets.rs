@@ -1,5 +1,5 @@
-//! What records stand for (SPEC E2): which servers and tools there are, which
-//! of them an owner may bind, and which a record means that are not there.
+//! The targets of records (SPEC E2): the servers and tools that exist, those
+//! that an owner may bind, and those of a record that are missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use gateway::Gateway;
 use gateway::control;
 use store::{ADMIN, ExposedServers};
 
-/// Names that an error proposes.
+/// The most names that an error suggests.
 const NEAREST: usize = 3;
 
-/// Names that are compared where none is alike, and more than two of them can
-/// differ by.
+/// The most names that are compared if none is similar, and a penalty above the
+/// distance of any two names.
 const COMPARED: usize = 1_000;
 const FAR: usize = 64;
 
-/// How to make a record all the same.
+/// The advice to create a record nevertheless.
 const ANYWAY: &str = "set allow_missing: true to take it anyway";
 
-/// Why a record's tool cannot be had.
+/// Why a record's tool is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Missing {
@@ -42,7 +42,7 @@ pub(crate) enum Missing {
 pub(crate) struct Targets {
     gateway: Arc<Gateway>,
     desired: Arc<Desired>,
-    /// The tools of each server that was asked for; `None` while it is not
+    /// The tools of each server that was looked up; `None` while it is not
     /// connected.
     tools: HashMap<String, Option<HashSet<String>>>,
 }
@@ -58,8 +58,8 @@ impl RecordsApi {
 }
 
 impl Targets {
-    /// Portway's own tools are the admin's to bind. A server that only has
-    /// their name is as any other.
+    /// Only the admin may bind Portway's own tools. A server that merely has
+    /// their name is like any other.
     fn is_own(&self, server: &str) -> bool {
         server == control::NAME && !self.desired.contains_key(server)
     }
@@ -94,8 +94,8 @@ impl Targets {
         known.as_ref()
     }
 
-    /// Whether what a record means has gone. A server that is not connected
-    /// may still have the tool.
+    /// Whether a record's target is gone. A server that is not connected may
+    /// still have the tool.
     pub(super) fn missing(&mut self, owner: &str, server: &str, tool: &str) -> Option<Missing> {
         if !self.may_use(owner, server) {
             return Some(Missing::Closed);
@@ -107,7 +107,7 @@ impl Targets {
         (!tools.contains(tool)).then_some(Missing::Tool)
     }
 
-    /// What is wrong with a record that is to stand for a tool.
+    /// The problems of a new target of a record.
     pub(super) fn check(
         &mut self,
         owner: &str,
@@ -137,7 +137,7 @@ impl Targets {
         Some(FieldProblem::new("tool", message))
     }
 
-    /// What is wrong with the servers that an entry is to expose.
+    /// The problems of the servers that an entry will expose.
     pub(super) fn check_exposes(
         &self,
         owner: &str,
@@ -166,8 +166,8 @@ impl Targets {
         problems
     }
 
-    /// What is wrong with the filter of an entry: a user's names no server that
-    /// is closed to users. Other patterns match only those that are open.
+    /// The problems of an entry's filter: a user's filter must not name a
+    /// server that is closed to users. Other patterns match only open servers.
     pub(super) fn check_filter(&self, owner: &str, filter: Option<&Filter>) -> Vec<FieldProblem> {
         let patterns = filter
             .iter()
@@ -183,8 +183,8 @@ impl Targets {
         problems.collect()
     }
 
-    /// The words are the same for a server that does not exist: a user need
-    /// not know what else there is.
+    /// The message is the same for a server that does not exist: a user must
+    /// not learn which other servers exist.
     pub(super) fn closed(&self, owner: &str, server: &str) -> Option<String> {
         if self.may_use(owner, server) {
             return None;
@@ -209,15 +209,15 @@ impl Targets {
     }
 
     fn near(&self, owner: &str, server: &str) -> String {
-        // Servers whose names are invalid wait for their repair.
+        // Servers with invalid names are left out until they are repaired.
         let mut servers = self.servers(owner);
         servers.retain(|server| ServerName::parse(server).is_ok());
         nearest(server, servers.iter().map(|server| &**server))
     }
 }
 
-/// `; did you mean "a" or "b"?`. Where no name is like the word, the closest
-/// are told all the same: `; the nearest are "a" or "b"`.
+/// `; did you mean "a" or "b"?`. If no name is similar, the closest are listed
+/// nevertheless: `; the nearest are "a" or "b"`.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();

@@ -1,5 +1,5 @@
-//! Whose records are whose, and a store that fails: what needs a principal or
-//! a fault of one's own.
+//! Tests of the ownership of records, and of a store that fails: they need a
+//! principal or a fault of their own.
 
 use std::convert::Infallible;
 
@@ -44,7 +44,7 @@ fn desk() -> RecordsFixture {
             gateway: Arc::new(gateway),
             store: store.clone(),
             keys: Arc::new(KeyIssuer::new(&secret)),
-            // Nobody will ever send: what is there first is read all the same.
+            // The sender is dropped: the initial value can still be read.
             desired: watch::channel(Arc::default()).1,
         }),
         store,
@@ -158,7 +158,7 @@ async fn e2_anothers_records_are_not_there() {
     }
     let (_, listed) = desk.ask(&bob, "GET", "/api/v1/tools", &nothing).await;
     assert_eq!(listed["total"], 1);
-    // The admin sees them all; their owner finds them as they were.
+    // The admin sees them all; their owner finds them unchanged.
     let (_, all) = desk
         .ask(&Principal::Admin, "GET", "/api/v1/tools", &nothing)
         .await;
@@ -284,7 +284,7 @@ async fn e9_owner_and_key_are_the_admins_to_choose() {
     );
     let (status, taken) = desk.ask(&Principal::Admin, "POST", old, &chosen).await;
     assert_eq!(status, 409, "{taken}");
-    // Who sends a create again gets the key again.
+    // A client that repeats a create gets the key again.
     let once = json!({"name": "p", "api_key": "legacy-key-2"});
     for _ in 0..2 {
         let asked = desk.ask_once(&Principal::Admin, "POST", old, &once, Some("k"));
@@ -395,7 +395,7 @@ async fn d9_no_user_makes_a_tool_of_portways_own() {
         .ask(&Principal::Admin, "POST", "/api/v1/tools", &body)
         .await;
     assert_eq!(status, 201);
-    // Nor does one become it, whoever changes it.
+    // No principal can change a user's tool into it.
     let other = json!({"name": "other", "server": "fs", "tool": "read", "allow_missing": true});
     let (status, made) = desk
         .ask(&user("ann"), "POST", "/api/v1/tools", &other)

@@ -18,7 +18,7 @@ pub(crate) struct ToolAnswer {
     description: Option<String>,
     server: String,
     tool: String,
-    /// Why the tool cannot be had, where that is known.
+    /// Why the tool is unavailable, if that is known.
     missing: Option<Missing>,
     user_id: Arc<str>,
     created_at: Timestamp,

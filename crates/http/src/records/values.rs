@@ -1,4 +1,4 @@
-//! The values that records are made of, each with its rule.
+//! The values of records, each with its rule.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ const UPSTREAM_TOOL: usize = 512;
 const DESCRIPTION: usize = 16 * 1024;
 const USER_ID: usize = 200;
 const KEY: RangeInclusive<usize> = 8..=512;
-/// Bindings, or servers, in one request.
+/// The most bindings, or servers, in one request.
 const LIST: usize = 1000;
-/// Patterns in one list of a filter: a view tries each on every tool.
+/// The most patterns in one list of a filter: a view tries each on every tool.
 const PATTERNS: usize = 100;
 
 fn text(value: &Value) -> Result<&str, String> {
@@ -40,7 +40,7 @@ fn visible(value: &Value, limit: usize) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// What models call it: the characters that MCP allows.
+/// The tool's name for models: the characters that MCP allows.
 pub(super) fn tool_name(value: &Value) -> Result<String, String> {
     let text = text(value)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -52,12 +52,12 @@ pub(super) fn tool_name(value: &Value) -> Result<String, String> {
     }
 }
 
-/// What people call it.
+/// The entry's name for people.
 pub(super) fn entry_name(value: &Value) -> Result<String, String> {
     visible(value, ENTRY_NAME)
 }
 
-/// What the server calls it, which follows no rule of ours.
+/// The server's own name for the tool, which follows no rule of ours.
 pub(super) fn upstream_tool(value: &Value) -> Result<String, String> {
     visible(value, UPSTREAM_TOOL)
 }
@@ -78,7 +78,7 @@ pub(super) fn server(value: &Value) -> Result<String, String> {
     ServerName::parse(text(value)?).map(|name| name.as_str().to_owned())
 }
 
-/// An owner, as a text or, as old records have it, as a number.
+/// An owner, as a text or, as in old records, as a number.
 pub(super) fn user_id(value: &Value) -> Result<Arc<str>, String> {
     match value {
         Value::Number(number) if number.is_i64() || number.is_u64() => {
@@ -92,8 +92,8 @@ pub(super) fn user_id(value: &Value) -> Result<Arc<str>, String> {
     }
 }
 
-/// A key that the admin chose. One that reads like an id would stand in the
-/// way of the record with that id.
+/// A key that the admin chose. A key that looks like an id would hide the
+/// record with that id.
 pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
     let text = text(value)?;
     let fits = KEY.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -107,7 +107,7 @@ pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
     Ok(ApiKey::given(text))
 }
 
-/// `allow_missing`, which takes what is not there.
+/// `allow_missing`, which accepts a missing target.
 pub(super) fn allow_missing(fields: &mut BodyFields) -> bool {
     let flag = |value: &Value| {
         let wrong = || format!("must be true or false, not {}", kind(value));
@@ -116,7 +116,7 @@ pub(super) fn allow_missing(fields: &mut BodyFields) -> bool {
     fields.optional("allow_missing", flag).unwrap_or(false)
 }
 
-/// A boolean, or 0 or 1 as the old model has it (SPEC K6).
+/// A boolean, or 0 or 1 as in the old model (SPEC K6).
 pub(super) fn status(value: &Value) -> Result<bool, String> {
     match (value, value.as_u64()) {
         (Value::Bool(status), _) => Ok(*status),
@@ -133,7 +133,7 @@ pub(super) fn moment(value: &Value) -> Result<Timestamp, String> {
 
 pub(super) const PAST: &str = "lies in the past";
 
-/// For a key that is about to be given out.
+/// The expiry of a new key, which must be in the future.
 pub(super) fn future(value: &Value) -> Result<Timestamp, String> {
     let moment = moment(value)?;
     match moment > Timestamp::now() {
@@ -153,14 +153,14 @@ pub(super) fn tool_id(value: &Value) -> Result<Option<ToolId>, String> {
         .ok_or_else(|| "must be a tool's id: a whole number above 0".into())
 }
 
-/// `3.0` is a whole number to JSON, as far as no digit is lost.
+/// `3.0` is a whole number in JSON, as long as no digit is lost.
 fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT: f64 = (1_u64 << 53) as f64;
     let number = number.as_f64()?;
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
-/// Digits and nothing else, and not more than every id can have.
+/// Only digits, and no more than every id can have.
 pub(super) fn number(text: &str) -> Option<i64> {
     let digits = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?
@@ -182,7 +182,7 @@ pub(super) fn binding(fields: &mut BodyFields) -> Option<NewBinding> {
     tool.map(|tool| NewBinding { tool, enabled })
 }
 
-/// The list of them that stands in a field.
+/// The list of bindings in a field.
 pub(super) fn bindings(fields: &mut BodyFields, name: &str, value: Value) -> Vec<NewBinding> {
     let mut bindings = Vec::new();
     for (at, item) in list(fields, name, value).into_iter().enumerate() {
@@ -192,7 +192,7 @@ pub(super) fn bindings(fields: &mut BodyFields, name: &str, value: Value) -> Vec
     bindings
 }
 
-/// `None` where it is not mentioned; `null` takes all away.
+/// `None` if it is absent; `null` removes all.
 pub(super) fn exposes(fields: &mut BodyFields) -> Option<ExposedServers> {
     const NAME: &str = "exposes";
     match fields.take(NAME)? {
@@ -204,7 +204,7 @@ pub(super) fn exposes(fields: &mut BodyFields) -> Option<ExposedServers> {
     }
 }
 
-/// `None` where it is not mentioned; `null` takes it away.
+/// `None` if it is absent; `null` removes it.
 pub(super) fn filter(fields: &mut BodyFields) -> Option<Option<Filter>> {
     const NAME: &str = "filter";
     let value = match fields.take(NAME)? {

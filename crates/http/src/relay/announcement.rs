@@ -1,5 +1,5 @@
-//! The first event of the old transport tells the client where to post. The
-//! service means an address of its own; the client has to come through here.
+//! Rewrites the first event of the old transport, which names the URL to post
+//! to. The service names a URL of its own; the client has to post to ours.
 
 use axum::BoxError;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use wire::sse::{self, Decoder};
 
 const LONGEST: usize = 16 * 1024;
 
-/// The same events, but the first, which names `here`.
+/// The same events, except that the first one names `here`.
 pub(super) fn rewritten(body: Body, here: String) -> Body {
     let first = PendingAnnouncement {
         decoder: Decoder::new(LONGEST),
@@ -45,7 +45,7 @@ struct PendingAnnouncement {
 }
 
 impl PendingAnnouncement {
-    /// The announcement in our words, and what came after it.
+    /// The rewritten announcement, and the bytes after it.
     fn take(&mut self, mut chunk: &[u8]) -> Result<Option<Bytes>, BoxError> {
         let Some(event) = self.decoder.next(&mut chunk)? else {
             return Ok(None);

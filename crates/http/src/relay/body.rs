@@ -1,5 +1,5 @@
-//! Bodies on their way back: passed on as they come, with a limit on how long
-//! nothing may come.
+//! Response bodies of the service: relayed as they arrive, with a limit on
+//! silence.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 use upstream::{BodyError, ResponseBody};
 
-/// A live stream says so every few seconds.
+/// A live stream sends a keep-alive every few seconds.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// One that has an end, and is not longer than `most`. One that breaks off is
-/// broken off, so that no client takes half of it for the whole.
+/// A body that has an end, and is not longer than `most`. If it is interrupted,
+/// so is ours, so that no client takes half of it for the whole.
 pub(super) fn whole(body: ResponseBody, most: usize) -> Body {
     Body::from_stream(stream::unfold(Some((body, most)), |body| async {
         let (mut body, left) = body?;
@@ -29,7 +29,7 @@ pub(super) fn whole(body: ResponseBody, most: usize) -> Body {
     }))
 }
 
-/// Events, until the service, the client or we ourselves have had enough.
+/// Events, until the service or the client disconnects, or we shut down.
 pub(super) fn endless(body: ResponseBody, closing: CancellationToken) -> Body {
     Body::from_stream(stream::unfold(Some(body), move |body| {
         let closing = closing.clone();

@@ -1,4 +1,4 @@
-//! What a call brings: arguments alone, or the whole call as a model made it.
+//! The body of a call: arguments alone, or the whole call as a model made it.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use crate::error::ApiError;
 use crate::json::{MAX_DEPTH, depth_within};
 use wire::object::{each_member, empty, is_null, is_object, pick, text};
 
-/// Characters of a field's name that are repeated in an answer.
+/// Characters of a field's name that a response repeats.
 const SHOWN: usize = 100;
 
 pub(super) struct CallBody<'a> {
-    /// Or what is wrong with them, for the model that wrote them.
+    /// The arguments, or their problem, for the model that wrote them.
     pub arguments: Result<Cow<'a, RawValue>, String>,
-    /// The model's name for the call.
+    /// The model's id of the call.
     pub id: Option<String>,
-    /// The tool, where the body names it too, and in which field.
+    /// The tool, if the body names it too, with the name of that field.
     pub named: Option<(&'static str, String)>,
 }
 
 impl<'a> CallBody<'a> {
-    /// Told by their shape: OpenAI's calls have a `function`, Anthropic's an
-    /// `input`.
+    /// Distinguishes the forms by their shape: OpenAI's calls have a
+    /// `function`, Anthropic's an `input`.
     pub(super) fn read(body: &'a [u8]) -> Result<CallBody<'a>, ApiError> {
         let body = object(body)?;
         let names = ["arguments", "id", "type", "function", "name", "input"];
@@ -67,7 +67,7 @@ impl<'a> CallBody<'a> {
         }
     }
 
-    /// OpenAI has the arguments as a text that should be JSON.
+    /// OpenAI sends the arguments as a text that should be JSON.
     fn of_function(self, function: &'a RawValue) -> Result<CallBody<'a>, ApiError> {
         let function = argument("function", function)?;
         once(function, &["name", "arguments"])?;
@@ -93,7 +93,7 @@ impl<'a> CallBody<'a> {
     }
 }
 
-/// What a model wrote; nothing at all where a tool takes nothing.
+/// The arguments that a model wrote; empty where a tool takes none.
 fn written(text: &str) -> Result<Cow<'static, RawValue>, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -140,7 +140,7 @@ fn string(field: &str, value: Option<&RawValue>) -> Result<Option<String>, ApiEr
     }
 }
 
-/// A field that is there twice would be read as one that is not.
+/// Refuses repeated fields, which would be read as absent.
 fn once(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
     let mut seen = Vec::new();
     let mut twice = None;

@@ -1,6 +1,6 @@
-//! A project's keys, fetched when they are needed and kept for a while. Who
-//! makes up key ids cannot make us ask more often than the pace allows, and a
-//! project that cannot be reached costs us no key that we have.
+//! A project's keys, fetched when they are needed and kept for a while. A
+//! client that invents key ids cannot make us fetch more often than the pace
+//! allows, and an unreachable project does not invalidate the keys we have.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ use url::Url;
 use super::keys::{self, KeyType, PublicKey, PublishedKey};
 use super::token::TokenError;
 
-/// From the request to the last byte of the answer.
+/// From the request to the last byte of the response.
 const FETCH: Duration = Duration::from_secs(5);
 const LARGEST: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Between two attempts, while there is something to go by.
+    /// The pause between two attempts, once there are keys.
     pub again: Duration,
-    /// The same before there is.
+    /// The pause before there are any.
     pub first: Duration,
-    /// Keys of this age are fetched anew: they may have been withdrawn.
+    /// Keys of this age are fetched again: they may have been withdrawn.
     pub age: Duration,
 }
 
@@ -77,8 +77,8 @@ impl Jwks {
             }
             return Ok(key);
         }
-        // A task of its own: other requests wait for it, too, if this client
-        // hangs up.
+        // A task of its own: other requests also wait for it, even if this
+        // client disconnects.
         if self.refresh().await.is_err() {
             return Err(TokenError::NoKeys);
         }

@@ -7,7 +7,7 @@ use ring::signature::{
 };
 use serde::Deserialize;
 
-/// A project rotates between two or three.
+/// The most keys of a set; a project rotates between two or three.
 const MOST: usize = 32;
 
 /// A key is for one algorithm alone.
@@ -75,7 +75,7 @@ struct Jwk {
     e: Option<String>,
 }
 
-/// The keys of a set that are of use to us.
+/// The usable keys of a set.
 pub(super) fn read(text: &[u8]) -> Result<Vec<PublishedKey>, serde_json::Error> {
     let set: KeySet = serde_json::from_slice(text)?;
     let known = set.keys.into_iter().filter_map(usable);

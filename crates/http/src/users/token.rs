@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use super::keys::KeyType;
 use store::ADMIN;
 
-/// Real ones have one or two thousand bytes.
+/// Real tokens have one or two thousand bytes.
 const LONGEST: usize = 8 * 1024;
-/// Clocks differ, in seconds.
+/// The allowed difference of clocks, in seconds.
 const LEEWAY: f64 = 30.0;
-/// What the project calls those who have signed in, as audience and as role.
+/// The project's audience and role of users who have signed in.
 const AUTHENTICATED: &str = "authenticated";
 const LONGEST_ID: usize = 128;
 
-/// Why a token is not taken; for the log.
+/// Why a token is refused; for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("the token cannot be read")]
@@ -45,7 +45,7 @@ pub(crate) enum TokenError {
     User,
 }
 
-/// What a token says it was signed with.
+/// The algorithm that a token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Hs256,
@@ -64,7 +64,7 @@ pub(super) struct Token<'a> {
 pub(super) struct Header {
     alg: String,
     pub kid: Option<String>,
-    /// Extensions that must be understood; we understand none.
+    /// Extensions that must be understood; we support none.
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// To be believed only once the signature is known to be good.
+    /// Untrusted until the signature has been verified.
     pub(super) fn claims(&self) -> Result<Claims, TokenError> {
         part(self.claims)
     }
@@ -118,7 +118,7 @@ pub(super) struct Claims {
     aud: Option<Audience>,
     role: Option<String>,
     sub: Option<String>,
-    /// Anybody can have a token that says so.
+    /// Any client can get such a token.
     is_anonymous: Option<bool>,
 }
 
@@ -130,9 +130,9 @@ enum Audience {
 }
 
 impl Claims {
-    /// Whom they speak for at `now`, in seconds since 1970.
+    /// The user at `now`, in seconds since 1970.
     pub(super) fn user(self, now: f64, issuer: Option<&str>) -> Result<Arc<str>, TokenError> {
-        // Also where it is missing, or no number to compare with.
+        // Also if it is missing, or is not a comparable number.
         if !self.exp.is_some_and(|exp| now < exp + LEEWAY) {
             return Err(TokenError::Expired);
         }
