@@ -1,5 +1,5 @@
-//! Who is plugged into whom: builds the rooms, connects them, and holds the
-//! order of the shutdown.
+//! Builds the components, connects them to each other, and defines the order of
+//! the shutdown.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,13 +28,13 @@ use store::Store;
 use store::memory::{Budget, default_budget, release_freed};
 use upstream::{containment, process};
 
-/// Servers seen to ask whose record is not yet written.
+/// Servers known to send requests to clients, waiting to be recorded.
 const SEEN: usize = 64;
 
-/// How often memory is looked at that could be given back.
+/// How often the program checks for free memory to return to the system.
 const RELEASE: Duration = Duration::from_secs(10);
 
-/// The rooms, plugged together and running.
+/// The components, connected and running.
 pub struct App {
     pub registry: Arc<Registry>,
     pub store: Arc<dyn Store>,
@@ -42,7 +42,7 @@ pub struct App {
     pub admin_token: Secret,
     gateway: Arc<Gateway>,
     budget: Arc<Budget>,
-    /// What clients listen to ends with it.
+    /// Cancelling it ends the streams of all clients.
     closing: CancellationToken,
     keys: Arc<KeyIssuer>,
     session_secret: Secret,
@@ -52,8 +52,8 @@ pub struct App {
 }
 
 impl App {
-    /// Opens the store, reads the files, and sets the fleet to work. Waits
-    /// for no server.
+    /// Opens the store, reads the files, and starts the fleet. Does not wait
+    /// for any server.
     pub async fn start(
         settings: Settings,
         environment: &BTreeMap<String, String>,
@@ -65,7 +65,7 @@ impl App {
         let admin_token = store::admin_token(&settings.data_dir, settings.admin_token.as_ref())?;
         let secret = store::session_secret(&settings.data_dir, settings.secret.as_ref())?;
         let instance = store::instance_id(&settings.data_dir)?.to_string();
-        // Only now: the lock says that whoever started them is gone.
+        // Only now: holding the lock proves that their parent process is gone.
         let swept = process::sweep(&instance);
         if swept > 0 {
             tracing::warn!("ended {swept} processes that an earlier run left behind");
@@ -149,8 +149,8 @@ impl App {
         })
     }
 
-    /// Serves on `listener` until `stop`, then shuts down in order: requests
-    /// in flight, the wish list, every server side by side.
+    /// Serves on `listener` until `stop`, then shuts down in order: requests in
+    /// flight, the registry, every server in parallel.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
         let limits = EdgeLimits::from(&self.settings.limits).within(process::descriptor_limit());
@@ -172,14 +172,14 @@ impl App {
         self.end().await
     }
 
-    /// For programs that embed Portway: what a client of theirs may see and
-    /// do, whether it is served over HTTP or not.
+    /// For programs that embed Portway: the access that their own clients have,
+    /// over HTTP or not.
     pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.clone()
     }
 
-    /// Ends every server, side by side, and returns when all are gone. What
-    /// [`App::serve`] does at its end.
+    /// Ends all servers in parallel, and returns when all are gone.
+    /// [`App::serve`] does the same at its end.
     pub async fn end(self) -> anyhow::Result<()> {
         self.closing.cancel();
         self.registry.close().await;
@@ -268,8 +268,8 @@ impl App {
             registry: self.registry.clone(),
         };
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
-        // Ready once, ready for good: a server that is added later is no
-        // reason to take all the others out of service.
+        // Readiness is never withdrawn: a server that is added later must not
+        // take all the others out of service.
         let ready = AtomicBool::new(false);
         let unsettled = Arc::new(move || {
             if ready.load(Ordering::Relaxed) {
@@ -294,18 +294,17 @@ impl App {
     }
 }
 
-/// Gives memory that a burst has left free back to the system.
+/// Returns memory that is free after a burst to the system.
 async fn release() {
     loop {
         tokio::time::sleep(RELEASE).await;
-        // It looks through the heap, which others need to go on.
+        // It scans the heap, and must not block the runtime meanwhile.
         if let Ok(true) = tokio::task::spawn_blocking(release_freed).await {
             tracing::debug!("free memory was given back to the system");
         }
     }
 }
 
-/// The store, as the settings say.
 pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
     let opened = store::open(settings).await?;
     for warning in &opened.warnings {
@@ -314,7 +313,7 @@ pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
     Ok(opened.store)
 }
 
-/// How many servers that should run have not come to anything yet.
+/// The number of servers that should run and have neither connected nor failed.
 pub fn unsettled(registry: &Registry, fleet: &Fleet) -> usize {
     let snapshot = fleet.snapshot();
     let settled = |name: &Arc<str>| {
@@ -330,12 +329,12 @@ pub fn unsettled(registry: &Registry, fleet: &Fleet) -> usize {
         .count()
 }
 
-/// Keeps what the fleet learns about servers that ask, until it has ended.
+/// Stores which servers send requests to clients, until the fleet has ended.
 async fn remember_asking(registry: Arc<Registry>, mut seen: mpsc::Receiver<AskingServer>) {
     while let Some(AskingServer { name, fingerprint }) = seen.recv().await {
         match registry.remember_asking(&name, &fingerprint).await {
             Ok(()) | Err(RegistryError::Closed) => {}
-            // It is learned again after the next start.
+            // The fleet learns it again after the next start.
             Err(error) => tracing::warn!(
                 server = %name,
                 "server {name} asks its clients things, which could not be remembered: {error}"

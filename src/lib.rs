@@ -13,7 +13,7 @@ mod library;
 
 /// For programs that embed Portway: what [`app::App`] is started with.
 pub use config::settings;
-/// For programs that embed Portway: servers stand below a helper, which is the
+/// For programs that embed Portway: servers run below a helper, which is the
 /// program started again, so `main` calls [`shim::run_if_asked`] first.
 pub use upstream::shim;
 

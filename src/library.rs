@@ -31,7 +31,7 @@ use url::Url;
 
 use config::ServerName;
 
-/// How a server is reached.
+/// The way to reach a server.
 ///
 /// ```
 /// use portway::Config;
@@ -68,7 +68,7 @@ pub enum Config {
 /// Milliseconds.
 const TIMEOUT: u64 = 30_000;
 
-/// What is wrong with a definition; names the field.
+/// The problem of a definition; names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(String);
@@ -249,7 +249,7 @@ pub enum Status {
     Error,
 }
 
-/// One registered server. What was serialised can be read back.
+/// One registered server. Its serialised form can be read back.
 ///
 /// ```
 /// use portway::{Info, McpServer};
@@ -312,13 +312,13 @@ impl McpServer {
         self.servers.lock().values().cloned().collect()
     }
 
-    /// Whether there was one.
+    /// Returns whether the server existed.
     pub fn remove(&self, name: &str) -> bool {
         self.servers.lock().shift_remove(name).is_some()
     }
 
-    /// Sets the status; the text is kept only with [`Status::Error`]. Whether
-    /// there is such a server.
+    /// Sets the status; keeps the text only with [`Status::Error`].
+    /// Returns whether the server exists.
     pub fn update_status(&self, name: &str, status: Status, error: Option<&str>) -> bool {
         let mut servers = self.servers.lock();
         let Some(info) = servers.get_mut(name) else {
@@ -329,14 +329,14 @@ impl McpServer {
         true
     }
 
-    /// Sets how many tools the server has. Whether there is such a server.
+    /// Sets the number of tools. Returns whether the server exists.
     pub fn update_tool_count(&self, name: &str, tools: usize) -> bool {
         let mut servers = self.servers.lock();
         let info = servers.get_mut(name);
         info.map(|info| info.tool_count = tools).is_some()
     }
 
-    /// Forgets everything.
+    /// Removes all servers.
     pub fn reset(&self) {
         self.servers.lock().clear();
     }

@@ -1,4 +1,4 @@
-//! Arguments and exit codes.
+//! The binary: parses the arguments, and returns the exit code.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use portway::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    // First of all: the helper that holds a process tree must stay small.
+    // First: the helper process that holds a process tree must stay small.
     upstream::shim::run_if_asked();
     store::memory::keep_small();
     let cli = match Cli::try_parse_args(std::env::args_os()) {
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { cli::BAD_USE } else { 0 });
         }
     };
-    // What is not UTF-8 cannot be a setting; a child would not get it either.
+    // A variable that is not UTF-8 is no setting; no child process gets it.
     let environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();

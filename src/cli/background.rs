@@ -1,6 +1,6 @@
-//! A gateway that no terminal waits for: `portway connect` started it, for
-//! itself and for others that come while it runs. It has a session and a log
-//! of its own, and ends when nobody has used it for a while.
+//! A gateway in the background: `portway connect` starts it, for itself and for
+//! other clients that connect while it runs. It has a session and a log of its
+//! own, and exits when no client has used it for a while.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,34 +19,34 @@ use store::Attendance;
 use upstream::process;
 
 pub(super) const LOG: &str = "gateway.log";
-/// The log has one predecessor, as long as this.
+/// One older log is kept. A log is rotated at this many bytes.
 const LOG_LIMIT: u64 = 1 << 20;
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) const DETACH: &str = "--detach";
 
-/// Our own program: by its name where that still stands, so that people
-/// recognise it.
+/// The path of this program: under its usual name while that file exists, so
+/// that people recognise it.
 pub(super) fn program() -> io::Result<PathBuf> {
     let named = std::env::current_exe().ok().filter(|path| path.is_file());
     named.map_or_else(process::own_binary, Ok)
 }
 
-/// Starts this very command once more, as nobody's child, and is done.
+/// Starts this command again as a process that has no parent to wait for it.
 pub(super) fn start_again() -> io::Result<()> {
     let args = std::env::args_os().skip(1).filter(|arg| arg != DETACH);
     Command::new(program()?).args(args).spawn().map(drop)
 }
 
-/// Leaves the session of whoever started us: no signal to that one's group or
-/// terminal is for us.
+/// Leaves the session of the parent process, so that signals to the parent's
+/// group or terminal do not reach this process.
 pub(super) fn detach() {
-    // It fails for the leader of a group, who is on its own already.
+    // It fails for a group leader, which already has its own group.
     let _ = nix::unistd::setsid();
 }
 
-/// The address of the settings; any other of loopback if it is taken and
-/// nobody has asked for that very one.
+/// The address of the settings. If it is taken and the user did not set it, any
+/// free port of loopback.
 pub(super) async fn listen(settings: &Settings, asked_for: bool) -> io::Result<TcpListener> {
     match TcpListener::bind(settings.listen).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && !asked_for => {
@@ -56,7 +56,7 @@ pub(super) async fn listen(settings: &Settings, asked_for: bool) -> io::Result<T
     }
 }
 
-/// Cancels `stop` once nobody has been there for `limit`.
+/// Cancels `stop` once no client has been present for `limit`.
 pub(super) async fn until_unused(directory: &Path, limit: Duration, stop: CancellationToken) {
     let attendance = match Attendance::open(directory) {
         Ok(attendance) => attendance,
@@ -73,13 +73,13 @@ pub(super) async fn until_unused(directory: &Path, limit: Duration, stop: Cancel
         } else if used.elapsed() >= limit && attendance.close() {
             tracing::info!("nobody has been here for {} s: ending", limit.as_secs());
             stop.cancel();
-            // Held to the end of the process.
+            // The attendance lock is held to the end of the process.
             return std::future::pending().await;
         }
     }
 }
 
-/// A log file that is set aside when it is long.
+/// A log file that is rotated when it is long.
 pub struct LogFile {
     path: PathBuf,
     /// The lock is held for one line.
@@ -99,7 +99,7 @@ impl LogFile {
         let mut open = self.open.lock();
         if open.1 > LOG_LIMIT {
             match std::fs::rename(&self.path, self.path.with_extension("log.1")) {
-                // Set aside before, when no new one could be made.
+                // Renamed earlier, when no new file could be created.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 done => done?,
             }

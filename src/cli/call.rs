@@ -1,4 +1,4 @@
-//! `portway call`: one tool, called as any client would.
+//! `portway call`: calls one tool as any MCP client does.
 
 mod arguments;
 mod exchange;
@@ -23,11 +23,11 @@ use config::settings::duration;
 use exchange::{Exchange, InputAnswers};
 use progress::ProgressLine;
 
-/// How often one call may come back with a question.
+/// The maximum number of times that one call may return input requests.
 const ROUNDS: usize = 10;
-/// Before a call is repeated that asked for nothing but that.
+/// The pause before a retry when the server requested a retry but no input.
 const PAUSE: Duration = Duration::from_millis(250);
-/// As shells say of what was interrupted.
+/// The exit code that shells use after an interrupt.
 const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub struct CallArgs {
 
 pub(super) fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
-        // Our end closes the connection, and that ends the call.
+        // Exiting closes the connection, which cancels the call.
         tokio::select! {
             outcome = call(args, environment) => outcome,
             interrupted = tokio::signal::ctrl_c() => {
@@ -95,7 +95,7 @@ async fn call(
     out.done(ExitCode::from(u8::from(failed)))
 }
 
-/// The result, after as many questions as the server has.
+/// The final result, after all input requests of the server are answered.
 async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure> {
     let mut answers = InputAnswers::default();
     for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Where each client keeps its files. Nothing is read here.
+//! The paths of each client's files. Nothing is read here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use config::import::ClientApp;
 
-/// For whom a client's file counts.
+/// The scope of a client's file: one user, or one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum FileScope {
     User,
@@ -21,14 +21,13 @@ enum OperatingSystem {
     Windows,
 }
 
-/// Home, project and the variables that move files.
+/// The paths and variables that determine where a client's files are.
 pub(super) struct ClientPaths<'e> {
     environment: &'e BTreeMap<String, String>,
     project: PathBuf,
     system: OperatingSystem,
 }
 
-/// A client by its name, for the command line.
 pub(super) fn parser() -> impl TypedValueParser<Value = ClientApp> {
     PossibleValuesParser::new(ClientApp::ALL.map(ClientApp::name)).map(|name| {
         let named = ClientApp::ALL
@@ -69,7 +68,7 @@ impl<'e> ClientPaths<'e> {
         text.map(PathBuf::from)
     }
 
-    /// Where programs with windows keep their settings.
+    /// The directory where desktop applications keep their settings.
     fn applications(&self) -> Option<PathBuf> {
         let home = self.home();
         match self.system {
@@ -86,7 +85,7 @@ impl<'e> ClientPaths<'e> {
         moved.or_else(|| Some(self.home()?.join(".config")))
     }
 
-    /// All files a client may have, the later ones winning.
+    /// All files that a client may have; later ones take precedence.
     pub(super) fn of(&self, client: ClientApp) -> Vec<PathBuf> {
         let mut files = self.of_all_users(client);
         files.extend(self.of_user(client));
@@ -142,7 +141,7 @@ impl<'e> ClientPaths<'e> {
 
     fn of_project(&self, client: ClientApp) -> Vec<PathBuf> {
         let file = match client {
-            // Claude Code's project file is the project's .mcp.json: ours.
+            // Claude Code's project file is .mcp.json, which Portway reads.
             ClientApp::ClaudeDesktop | ClientApp::ClaudeCode => return Vec::new(),
             ClientApp::VsCode => ".vscode/mcp.json",
             ClientApp::Cursor => ".cursor/mcp.json",
@@ -165,18 +164,18 @@ impl<'e> ClientPaths<'e> {
         vec![self.project.join(file)]
     }
 
-    /// From the top of the repository down to the project.
+    /// The directories from the top of the repository down to the project.
     fn up_to_the_repository(&self) -> Vec<&Path> {
         let above: Vec<&Path> = self.project.ancestors().collect();
         let top = above.iter().position(|dir| dir.join(".git").exists());
         above[..=top.unwrap_or(0)].iter().rev().copied().collect()
     }
 
-    /// The file that Portway is written into; `None` where there is none of
+    /// The file that Portway is written into; `None` if the client has none of
     /// that scope.
     pub(super) fn to_write(&self, client: ClientApp, scope: FileScope) -> Option<PathBuf> {
         let files = match (client, scope) {
-            // What Claude Code calls local stands in the user's file too.
+            // Claude Code's "local" scope is in the user's file too.
             (ClientApp::ClaudeCode, _) | (_, FileScope::User) => self.of_user(client),
             (_, FileScope::Project) => self.of_project(client),
         };

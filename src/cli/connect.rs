@@ -1,7 +1,7 @@
-//! `portway connect`: Portway as a stdio MCP server, for clients that can
-//! only start a command. A bridge, not a gateway: what the client writes is
-//! posted as it is, what comes back is written as it is. It follows the
-//! gateway through restarts and ends with its client.
+//! `portway connect`: Portway as a stdio MCP server, for clients that can only
+//! start a command. A bridge, not a gateway: each message of the client is
+//! posted unchanged, each response is written unchanged. The bridge follows the
+//! gateway through restarts and exits with its client.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -36,7 +36,7 @@ use bridge::Bridge;
 use gateway_link::GatewayLink;
 use plan::ConnectPlan;
 
-/// What is left of the answers to a client that has said all it wanted.
+/// The time for the last responses after the client has closed stdin.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
@@ -115,8 +115,8 @@ async fn run(
     })
 }
 
-/// Says that we are there, so that a gateway which runs for its clients only
-/// stays. One that is just ending is waited for.
+/// Registers this client, so that a gateway which runs only for its clients
+/// does not exit. Waits for a gateway that is just exiting.
 async fn join(plan: &ConnectPlan) -> Result<Option<Presence>, Failure> {
     if !plan.has_directory() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! How a command fails, and what a script and a person are told.
+//! The errors of a command: their messages and exit codes.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -26,19 +26,19 @@ pub(super) enum Failure {
          start one with `portway`, or name another with --url or PORTWAY_URL"
     )]
     Unreachable { url: String, reason: String },
-    /// Nobody was named, and this project has none.
+    /// No address was given, and no gateway runs for this project.
     #[error("{}", not_here(.directory, .other.as_deref()))]
     NotHere {
         directory: PathBuf,
-        /// Where a Portway answers that is another project's.
+        /// The address of another project's gateway, if one answers.
         other: Option<String>,
     },
-    /// The data directory is not to be believed.
+    /// The data directory is not trusted.
     #[error("{0}")]
     Untrusted(String),
     #[error("{}", denied(.url, *.given))]
     Denied { url: String, given: bool },
-    /// Portway said no, and why.
+    /// Portway refused the request, with a reason.
     #[error("{message}")]
     Refused {
         status: StatusCode,
@@ -95,12 +95,12 @@ impl Failure {
         }
     }
 
-    /// From the body of an answer that is an error.
+    /// From the body of an error response.
     pub(super) fn refused(status: StatusCode, body: &Value) -> Failure {
         let error = &body["error"];
         let text = |name: &str| error[name].as_str().map(str::to_owned);
         let mut message = text("message").unwrap_or_else(|| status.to_string());
-        // The first of them is in the message already.
+        // The message already includes the first detail.
         let details = error["details"].as_array().into_iter().flatten();
         for detail in details.skip(1) {
             if let (Some(field), Some(problem)) =
@@ -119,7 +119,7 @@ impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => BAD_USE,
-            // What was typed, judged by Portway.
+            // Portway rejected the arguments of the command.
             Failure::Refused { status, .. } if *status == StatusCode::UNPROCESSABLE_ENTITY => {
                 BAD_USE
             }
@@ -132,7 +132,7 @@ impl Failure {
     }
 }
 
-/// From a command's work to its exit code; failures go to stderr.
+/// Runs a command; returns its exit code and prints a failure to stderr.
 pub(super) fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -142,7 +142,7 @@ pub(super) fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> Exit
         Err(error) => Err(Failure::other(format!("cannot start the runtime: {error}"))),
     };
     outcome.unwrap_or_else(|failure| {
-        // What a server or a file says shall not steer the terminal.
+        // Text from a server or a file must not control the terminal.
         for line in failure.to_string().lines() {
             let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
         }

@@ -1,4 +1,4 @@
-//! `portway check` and `portway plan`: the files, judged without running
+//! `portway check` and `portway plan`: check the files without running
 //! anything.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +44,8 @@ pub(super) fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) ->
     finish(environment, |out| run_check(args, environment, out))
 }
 
-/// Exits with 1 when the candidate itself has problems; those of other files
-/// are only told.
+/// Exits with 1 when the candidate itself has problems; problems of other files
+/// are only printed.
 pub(super) fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     finish(environment, |out| run_plan(args, environment, out))
 }
@@ -74,8 +74,8 @@ fn files(
     ))
 }
 
-/// The files with a candidate in the place of `.mcp.json`. Whose it is and
-/// who may write it matters only where it is going to stand.
+/// The files with a candidate in place of `.mcp.json`. The owner and mode of
+/// the candidate are not checked: they matter only at the final path.
 fn candidate(files: &SourceFiles, path: &Path) -> anyhow::Result<(SourceFiles, LoadedSources)> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let files = files.with_mcp_at(path);
@@ -101,7 +101,7 @@ fn run_check(
     let (mut lines, mut notes) = (Vec::new(), Vec::new());
     let (mut paths, mut servers, mut faults) = (BTreeSet::new(), 0, 0);
     for report in &reports {
-        // A file may hold more than one layer; its error is one.
+        // A file may hold more than one layer; its error is reported once.
         let first = paths.insert(&report.path);
         let error = report.error.iter().filter(|_| first);
         servers += report.servers.len();
@@ -110,7 +110,7 @@ fn run_check(
             faults += 1;
             lines.push(complaint(&report.path, problem));
         }
-        // Nothing is wrong with it, but not what somebody may expect.
+        // This is not an error, but the user may not expect it.
         for server in &report.servers {
             if let Some(winner) = &server.shadowed_by {
                 let (path, name) = (&report.path, printable(&server.name));
@@ -134,7 +134,7 @@ fn run_check(
     Ok(faults == 0)
 }
 
-/// `file:line:column: what is wrong`, which editors and CI make clickable.
+/// `file:line:column: problem`, which editors and CI make clickable.
 pub(super) fn complaint(path: &str, problem: &Problem) -> String {
     let place = match (problem.line, problem.column) {
         (Some(line), Some(column)) => format!(":{line}:{column}"),

@@ -1,4 +1,4 @@
-//! `portway lab`: what to try, and the report on it.
+//! `portway lab`: selects the server under test, and prints the report.
 
 mod target;
 

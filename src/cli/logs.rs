@@ -14,10 +14,10 @@ use super::terminal::{Terminal, Tint, note, safe};
 use super::when;
 use store::Timestamp;
 
-/// As many as Portway keeps of a server.
+/// The number of lines that Portway keeps of a server.
 const ALL: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(300);
-/// Between two tries to reach a Portway that has gone.
+/// The pause between two attempts to reach a gateway that has gone.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ async fn read(
     }
 }
 
-/// The last line that was seen, by which the next are found.
+/// The last line that was shown; the next lines come after it.
 #[derive(Clone, Copy, Default)]
 struct LastLine {
     seq: u64,
@@ -108,7 +108,7 @@ async fn last_of(
 ) -> Result<Option<LastLine>, Failure> {
     match shown {
         Some(line) => Ok(Some(LastLine::of(line))),
-        // None was wanted, or none since: what is there is not new.
+        // No line was shown, so the existing ones are not new.
         None => Ok(read(remote, args, 0, 1).await?.last().map(LastLine::of)),
     }
 }
@@ -133,7 +133,7 @@ async fn follow(
                 last = lines.last().map(LastLine::of).or(last);
                 tokio::time::sleep(PAUSE).await;
             }
-            // While it ends it still answers, but no longer knows.
+            // A gateway that is shutting down still answers, but with errors.
             Err(Failure::Unreachable { .. } | Failure::NotHere { .. }) => {
                 if !std::mem::replace(&mut lost, true) {
                     note("Portway has gone; waiting for it to come back");
@@ -150,7 +150,7 @@ async fn follow(
     Ok(())
 }
 
-/// The one that has come back may listen elsewhere; only it can tell where.
+/// A restarted gateway may have another address, which it publishes itself.
 fn again(
     args: &LogsArgs,
     environment: &BTreeMap<String, String>,
@@ -159,13 +159,13 @@ fn again(
     let found = Remote::new(&args.ask.remote, environment)?;
     match found.is_at_home() || !known.is_at_home() {
         true => Ok(found),
-        // Whoever has the usual port is another.
+        // The program at the default port is another gateway.
         false => Ok(known),
     }
 }
 
-/// What came after `last`. Asks for that line too: where it is not there any
-/// more, another Portway answers, which counts from 0 again.
+/// The lines after `last`. Requests that line too: if it is missing, the
+/// gateway has restarted and counts from 0 again.
 async fn fresh(
     args: &LogsArgs,
     remote: &Remote,
@@ -205,7 +205,7 @@ fn tell(line: &Value, json: bool, out: &mut Terminal) {
         "protocol" => out.paint(Tint::Bad, &format!("{stream:8}")),
         _ => safe(&format!("{stream:8}")),
     };
-    // A line that only looks like one of another moment is seen for what it is.
+    // Indented, so that no line of the text looks like another log line.
     let said = safe(text(line, "text")).replace('\n', "\n    ");
     out.line(&format!("{when} {from} {said}"));
 }

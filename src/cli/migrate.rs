@@ -37,8 +37,8 @@ pub struct MigrateArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// Exits with 1 when nothing could be done, and nothing has been then; also
-/// when some records were refused.
+/// Exits with 1 when the migration failed and changed nothing; also when some
+/// records were refused.
 pub(super) fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let settings =
@@ -67,12 +67,12 @@ fn settings(
     let settings = Settings::load(options, environment, cwd)?;
     super::serve::log_to_stderr(&settings)?;
     let data = &settings.data_dir;
-    // Opening the store would make one, and then there is nothing to migrate.
+    // Opening the store would create one, and then nothing is left to migrate.
     if args.from.is_none() && settings.storage == StorageType::Json && !data.is_dir() {
         anyhow::bail!("--data-dir: there is no directory {}", data.display());
     }
     if args.dry_run {
-        // As a migration would refuse it, without taking it into use.
+        // Finds the errors of a migration without claiming the directory.
         let objections = store::objections(&settings);
         anyhow::ensure!(
             objections.is_empty(),
@@ -88,12 +88,12 @@ fn settings(
     Ok(settings)
 }
 
-/// One record: what it was and what it is, or would be.
+/// One record before and after the migration.
 #[derive(Serialize)]
 struct MigratedRow {
     mcp_instance_id: String,
     name: String,
-    /// The entry's; none before there is one.
+    /// The entry's id; `None` before the entry exists.
     id: Option<i64>,
     tools: usize,
 }
@@ -109,7 +109,7 @@ impl From<MigratedInstance> for MigratedRow {
     }
 }
 
-/// Whether every record was migrated.
+/// Returns whether every record was migrated.
 async fn run(args: &MigrateArgs, settings: &Settings, out: &mut Terminal) -> anyhow::Result<bool> {
     if let Some(from) = &args.from {
         return adopt::run(from, args, settings, out).await;
@@ -163,7 +163,7 @@ fn print_rows(rows: &[MigratedRow], out: &mut Terminal) {
     table.print(out);
 }
 
-/// The result that a migration of our own old records would have.
+/// The expected result of a migration of Portway's own old records.
 fn foreseen(contents: &StoredRecords) -> Vec<MigratedRow> {
     let row = |instance: &Instance| MigratedRow {
         mcp_instance_id: instance.id.to_string(),
@@ -174,7 +174,7 @@ fn foreseen(contents: &StoredRecords) -> Vec<MigratedRow> {
     contents.instances.iter().map(row).collect()
 }
 
-/// Of two with one name, an entry has one.
+/// The number of tools an entry can have: tools with equal names count once.
 fn bindable(instance: &Instance, known: &[ToolRecord]) -> usize {
     let name = |(server, tool): (&str, &str)| {
         let record = known.iter().find(|record| {

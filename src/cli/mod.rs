@@ -1,4 +1,4 @@
-//! The command line. It only says what was typed; [`Settings`] judges it.
+//! The command line. It only parses arguments; [`Settings`] validates them.
 //!
 //! [`Settings`]: config::settings::Settings
 
@@ -99,7 +99,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// From arguments to exit code.
+    /// Runs the command; returns its exit code.
     pub fn run(self, environment: BTreeMap<String, String>) -> ExitCode {
         let env = &environment;
         match self {
@@ -164,8 +164,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Cli {
-    /// The command line, or what clap wants to say instead (help, version,
-    /// or what is wrong).
+    /// The parsed command line, or clap's own output instead (help, version, or
+    /// an error).
     pub fn try_parse_args<I, T>(args: I) -> Result<Cli, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -183,7 +183,7 @@ impl Cli {
     }
 }
 
-/// What a script may rely on.
+/// The exit codes that scripts may rely on.
 const EXIT_CODES: &str = "\
 Exit codes:
   0  it is done
@@ -193,7 +193,7 @@ Exit codes:
   4  Portway does not take the token, or was given none
 ";
 
-/// The command line with what its definition cannot say.
+/// The command line, with help that the derive macros cannot express.
 fn whole_command() -> clap::Command {
     let variables = variables();
     Cli::command()

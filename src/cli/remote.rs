@@ -1,4 +1,4 @@
-//! The running Portway, asked over HTTP by the other commands.
+//! The HTTP client for the running gateway, shared by the other commands.
 
 mod address;
 
@@ -20,13 +20,13 @@ use config::settings::{ServeOptions, Settings};
 use store::Holder;
 use upstream::{HttpClient, ResponseBody, SendError};
 
-/// For a whole exchange, where nothing else is said.
+/// The default limit for a request and its response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For a look whether somebody is there at all.
+/// The limit for a check whether a gateway answers at all.
 const GLANCE: Duration = Duration::from_secs(2);
 const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Where `portway connect`, and clients, find an entry's key.
+/// The variable in which `portway connect` and clients find an entry's key.
 pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 
 /// Which Portway is meant, and where its token is.
@@ -54,21 +54,21 @@ pub(super) struct AskArgs {
     pub remote: RemoteArgs,
 }
 
-/// Where a Portway should be, whether one runs there or not.
+/// The address of a gateway, whether one runs there or not.
 #[derive(Clone)]
 pub(super) struct Remote {
     base: Url,
-    /// To be sent there.
+    /// The token for requests to this address.
     token: Option<Secret>,
-    /// The token that the environment gives, wherever that Portway is.
+    /// The token from the environment, whichever gateway it is for.
     given_token: Option<Secret>,
     http: HttpClient,
-    /// The data directory that named the address, and at which start of it.
+    /// The data directory that named the address, and its stamp at that time.
     home: Option<(PathBuf, AddressStamp)>,
-    /// The data directory that nobody has, where nobody else was named:
-    /// whoever answers at the usual address is another project's.
+    /// The data directory, if no gateway holds it and no address was given: a
+    /// gateway at the default address belongs to another project.
     absent: Option<PathBuf>,
-    /// The data directory that somebody has who does not say where it is.
+    /// The data directory, if its holder has not published an address.
     unknown: Option<PathBuf>,
 }
 
@@ -80,10 +80,10 @@ impl Remote {
         environment: &BTreeMap<String, String>,
     ) -> Result<Remote, Failure> {
         let settings = args.settings(environment)?;
-        // Before the rest is read: a later start must not pass for this one.
+        // Read first: a later start must not be taken for this one.
         let stamp = store::address_stamp(&settings.data_dir);
         let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
-        // One whose lock may not be read could be anybody's.
+        // If the lock cannot be read, any process could hold it.
         let nobody = matches!(store::holder(&settings.data_dir), Ok(Holder::Nobody));
         let trusted = store::is_trusted(&settings);
         if let (None, false, Err(reason)) = (given, nobody, &trusted) {
@@ -98,8 +98,8 @@ impl Remote {
         let text = text.unwrap_or_else(|| reached(settings.listen));
         let base = base(&text)?;
         let given_token = settings.admin_token.clone();
-        // No token is for whoever happens to have the usual port, and the one
-        // of this machine is nothing to send elsewhere.
+        // A program that happens to have the default port gets no token, and
+        // the token of this machine is not sent to another one.
         let token = match settings.admin_token {
             _ if given.is_none() && known.is_none() => None,
             Some(token) => Some(token),
@@ -125,7 +125,7 @@ impl Remote {
         })
     }
 
-    /// Whoever is at an address, to be looked at without a credential.
+    /// The gateway at an address, for requests without a credential.
     pub(super) fn at(url: &str) -> Result<Remote, Failure> {
         let base = base(url)?;
         let http = HttpClient::new(&base).map_err(Failure::other)?;
@@ -140,24 +140,24 @@ impl Remote {
         })
     }
 
-    /// Whether the data directory says where it is.
+    /// Whether the data directory named the address.
     pub(super) fn is_at_home(&self) -> bool {
         self.home.is_some()
     }
 
-    /// Whether this project has none, and no other was named.
+    /// Whether no gateway runs for this project, and no address was given.
     pub(super) fn is_absent(&self) -> bool {
         self.absent.is_some()
     }
 
-    /// The same, as a command says it.
+    /// The error for `is_absent`.
     pub(super) async fn not_here(&self) -> Option<Failure> {
         let directory = self.absent.clone()?;
         let other = self.health().await.ok().map(|_| self.url().to_owned());
         Some(Failure::NotHere { directory, other })
     }
 
-    /// How whoever is there says it is. Shows no credential.
+    /// The health of the gateway. Sends no credential.
     pub(super) async fn health(&self) -> Result<Value, Failure> {
         let request = Request::get(format!("{}/healthz", self.url()))
             .body(Bytes::new())
@@ -178,8 +178,8 @@ impl Remote {
         }
     }
 
-    /// Where one that the directory named has ended, somebody else may answer
-    /// by now, and what is sent carries the token.
+    /// Whether the gateway that the directory named has exited: another program
+    /// may have its address by now, and requests carry the token.
     fn has_left(&self) -> bool {
         let Some((directory, stamp)) = &self.home else {
             return false;
@@ -187,7 +187,7 @@ impl Remote {
         store::address_stamp(directory) != *stamp || !store::is_in_use(directory)
     }
 
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub(super) fn url(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
@@ -196,7 +196,7 @@ impl Remote {
         self.token.as_ref()
     }
 
-    /// The token to write down for a client, which may be sent nowhere yet.
+    /// The token to write into a client's file, even if it is not sent here.
     pub(super) fn known_token(&self) -> Option<&Secret> {
         self.token.as_ref().or(self.given_token.as_ref())
     }
@@ -209,7 +209,7 @@ impl Remote {
         self.ask(Method::POST, path, Some(body)).await
     }
 
-    /// One request and its JSON; null where there is none.
+    /// Sends one request and reads its JSON; null if there is none.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -219,7 +219,7 @@ impl Remote {
         self.ask_within(PATIENCE, method, path, body).await
     }
 
-    /// The same, where the answer takes its time.
+    /// As [`Remote::ask`], with a limit of its own.
     pub(super) async fn ask_within(
         &self,
         limit: Duration,
@@ -237,7 +237,7 @@ impl Remote {
         }
     }
 
-    /// One request, whose answer may be a stream; no limit until its head.
+    /// Sends one request whose response may be a stream. Has no time limit.
     pub(super) async fn open(
         &self,
         method: Method,
@@ -256,7 +256,7 @@ impl Remote {
         }
     }
 
-    /// The start of a request to it, with its credential.
+    /// A request to the gateway, with its credential.
     pub(super) fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let request = Request::builder()
             .method(method)
@@ -271,7 +271,7 @@ impl Remote {
         }
     }
 
-    /// Any answer but one that refuses the credential.
+    /// Sends a request; a refused credential is an error.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,
@@ -309,7 +309,7 @@ impl Remote {
         }
     }
 
-    /// The body of an answer as it came.
+    /// The body of a response, unparsed.
     pub(super) async fn bytes(&self, response: Response<ResponseBody>) -> Result<Bytes, Failure> {
         let body = response.into_body().collect(LARGEST).await;
         body.map_err(|error| Failure::unreachable(self.url(), error))
@@ -338,7 +338,7 @@ impl Remote {
 }
 
 impl RemoteArgs {
-    /// The settings that the program would run with here.
+    /// The settings that the gateway would use here.
     pub(super) fn settings(
         &self,
         environment: &BTreeMap<String, String>,
@@ -383,7 +383,7 @@ mod tests {
         assert!(remote(Some("http://localhost:7998")).token().is_some());
         assert!(remote(Some("https://portway.example")).token().is_none());
 
-        // Killed: somebody else may have the port by now.
+        // Killed: another program may have the port by now.
         drop(store);
         assert!(was.get("/healthz").await.is_err_and(|failure| {
             matches!(failure, Failure::Unreachable { reason, .. } if reason == "it has ended")
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
         assert!(remote(None).token().is_none());
 
-        // The next has the directory, and has not said yet where it is.
+        // The next gateway has the directory, but published no address yet.
         let _store = store::JsonStore::open(&data).unwrap().store;
         assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
         assert!(remote(None).token().is_none());
@@ -420,12 +420,12 @@ mod tests {
         };
         let refused = Remote::new(&args(None, None), &environment).err().unwrap();
         assert!(matches!(refused, Failure::Untrusted(_)), "{refused}");
-        // Named, it is believed; but whoever has the lock is not at the address.
+        // Named, it is trusted; but the lock's holder is not at the address.
         let refused = Remote::new(&args(None, Some(&data)), &environment)
             .err()
             .unwrap();
         assert!(matches!(refused, Failure::Unreachable { .. }), "{refused}");
-        // A link to a file that somebody else has locked is no lock.
+        // A link to a file that another process has locked is not a lock.
         std::fs::rename(data.join("lock"), project.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("../elsewhere", data.join("lock")).unwrap();
         let refused = Remote::new(&args(None, None), &environment).err().unwrap();

@@ -1,5 +1,4 @@
-//! `portway serve`: the program itself, and what it says to the person who
-//! started it.
+//! `portway serve`: runs the gateway, and prints its address and its servers.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -24,16 +23,16 @@ use fleet::{Fleet, ServerView, Status};
 use store::{Holder, StoreErrorKind};
 use upstream::process;
 
-/// The table waits so long for slow servers.
+/// How long the table waits for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
-/// The way to the console waits only so long.
+/// How long the link to the console waits for them.
 const LINKS_WAIT: Duration = Duration::from_secs(3);
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Columns of an error in the table; the API has it whole.
+/// Columns of an error in the table; the API returns the whole error.
 const ROW_DETAIL: usize = 200;
 
-/// From arguments to exit code.
+/// Runs the command; returns its exit code.
 pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
     if args.detach {
         return match background::start_again() {
@@ -51,7 +50,7 @@ pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> Ex
     let settings = match settings(args.into(), idle.is_some(), &environment) {
         Ok(settings) => settings,
         Err(error) => {
-            // It begins with the name of the setting, or with SPEC F1's words.
+            // The error begins with the setting's name, or SPEC F1's words.
             complain("", &format!("{error:#}"));
             return ExitCode::from(BAD_USE);
         }
@@ -84,7 +83,7 @@ fn settings(
         .with_context(|| format!("--project: {}", project.display()))?;
     match background {
         true => {
-            // Before anything is written there, the log too.
+            // Before anything is written there, including the log.
             let notes = store::claim(&settings)?;
             log_to_file(&settings)?;
             for note in notes {
@@ -120,7 +119,7 @@ pub(super) fn log_to_stderr(settings: &Settings) -> anyhow::Result<()> {
     let filter = log_filter(settings)?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // They would go to stderr, and a closed one would end us.
+        // They would go to stderr, and a closed stderr would end the process.
         .log_internal_errors(false)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -171,7 +170,7 @@ async fn run(
         let (directory, stop) = (data_dir.clone(), stop.clone());
         tokio::spawn(async move { background::until_unused(&directory, limit, stop).await });
     }
-    // For the other commands; without it they need to be told.
+    // For the other commands; without it they need `--url`.
     let url = reached(address);
     if let Err(error) = store::tell_address(&data_dir, &url) {
         tracing::warn!("{error}");
@@ -191,7 +190,7 @@ async fn run(
 
 async fn cannot_listen(settings: &Settings, error: std::io::Error) -> anyhow::Error {
     let taken = error.kind() == std::io::ErrorKind::AddrInUse;
-    // Started twice is the usual reason.
+    // The usual reason is a second start.
     if let (true, Ok(Holder::Process(pid))) = (taken, store::holder(&settings.data_dir)) {
         let directory = settings.data_dir.clone();
         return StoreErrorKind::Locked { directory, pid }.into();
@@ -215,8 +214,8 @@ fn say(text: &str) {
     let _ = stdout.flush();
 }
 
-/// Whoever started us may have read the first line and no more: then this
-/// waits for ever, and nothing may wait for it.
+/// Prints in a thread of its own: the parent process may have read only the
+/// first line, and then the write blocks for ever.
 fn aside(text: String) {
     std::thread::spawn(move || say(&text));
 }
@@ -234,7 +233,7 @@ fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
             };
             asked += 1;
             if asked > 1 {
-                // Our end closes every lifeline: the trees are killed.
+                // Exiting closes every lifeline, which kills the trees.
                 tracing::warn!("{name} again: ending at once");
                 std::process::exit(130);
             }
@@ -254,7 +253,7 @@ struct Greeting {
 }
 
 impl Greeting {
-    /// Once the servers have settled: what runs, and where to go from here.
+    /// Prints, once the servers have settled, the table and the next steps.
     async fn tell(&self, registry: &Arc<Registry>, fleet: &Fleet, token: &str) {
         let mut snapshots = fleet.watch();
         let mut settled = std::pin::pin!(async {
@@ -266,7 +265,7 @@ impl Greeting {
         let soon = tokio::time::timeout(LINKS_WAIT, settled.as_mut()).await;
         let links = self.links(token);
         if soon.is_err() {
-            // A slow server is no reason to keep the console from anybody.
+            // A slow server must not delay the link to the console.
             aside(format!("\n{links}"));
             let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
         }
@@ -277,8 +276,8 @@ impl Greeting {
     fn links(&self, token: &str) -> String {
         let mut text = String::new();
         let url = format!("http://{}", self.address);
-        // A token on a terminal is for the person there; in a file or a
-        // journal it would lie around.
+        // A token on a terminal is for the user there; in a file or a journal
+        // it would be stored.
         let terminal = self.out.is_terminal();
         if self.no_auth {
             text += &format!("console  {url}/\n");
@@ -327,7 +326,7 @@ fn server_table<'n>(rows: impl Iterator<Item = (&'n str, &'static str, String)>)
     table
 }
 
-/// How many tools a server has, or why it has none.
+/// The number of tools of a server, or why it has none.
 fn row(view: &ServerView) -> (&'static str, String) {
     match view.state.status() {
         Status::Connected => ("connected", view.catalog.tools.len().to_string()),

@@ -13,7 +13,7 @@ pub(super) use act::{ActArgs, RemoveServerArgs, restart, rm, start, stop};
 pub(super) use add::{AddArgs, add, bare_command, header};
 pub(super) use ls::{LsArgs, ls};
 
-/// Where a server is in the API.
+/// The API path of a server.
 pub(super) fn path_of(name: &str) -> String {
     format!("/api/mcp/servers/{}", segment(name))
 }
@@ -31,7 +31,7 @@ pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
     record[member].as_str().unwrap_or_default()
 }
 
-/// What a server is, in one line; with why, where something is wrong.
+/// The status of a server in one line; with the error, if there is one.
 fn told(record: &Value) -> String {
     let status = text(record, "status");
     match text(record, "error") {

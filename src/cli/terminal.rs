@@ -1,6 +1,6 @@
-//! What a command prints: the one place that knows whether stdout is a
-//! terminal, how wide it is and whether it may be coloured (`NO_COLOR`).
-//! Tables and reports are laid out here, and text from servers is made safe.
+//! The output of commands: the only place that knows whether stdout is a
+//! terminal, how wide it is and whether it may be coloured (`NO_COLOR`). Lays
+//! out tables and reports, and makes text from servers safe.
 
 mod findings;
 mod table;
@@ -15,7 +15,7 @@ use super::failure::Failure;
 pub(super) use table::{Cell, Table, blank, clip, clip_inside, in_one_line};
 use upstream::printable;
 
-/// What a colour means.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tint {
     #[default]
@@ -41,7 +41,7 @@ impl Tint {
         }
     }
 
-    /// Of a server's status.
+    /// The tint of a server's status.
     pub(super) fn of_status(status: &str) -> Tint {
         match status {
             "connected" => Tint::Good,
@@ -52,8 +52,8 @@ impl Tint {
     }
 }
 
-/// Stdout. When its reader has left (`| head`), nothing more is written and
-/// the command goes on.
+/// Stdout. When its reader has closed it (`| head`), nothing more is written
+/// and the command continues.
 pub(super) struct Terminal {
     terminal: bool,
     coloured: bool,
@@ -90,7 +90,7 @@ impl Terminal {
         self.terminal
     }
 
-    /// The columns that a line may have; no limit for a file or a pipe.
+    /// The maximum columns of a line; `None` for a file or a pipe.
     pub(super) fn width(&self) -> Option<usize> {
         self.terminal
             .then(|| columns_of(std::io::stdout()).unwrap_or(self.columns))
@@ -104,7 +104,7 @@ impl Terminal {
         }
     }
 
-    /// One line, of text that is safe to show.
+    /// Prints one line; the text must be safe to show.
     pub(super) fn line(&mut self, text: &str) {
         self.write(format!("{text}\n").as_bytes());
     }
@@ -113,7 +113,7 @@ impl Terminal {
         self.line(&safe(&format!("{value:#}")));
     }
 
-    /// JSON that may be one line among many.
+    /// Prints JSON on a line of its own.
     pub(super) fn json_line(&mut self, json: &str) {
         self.line(&printable(json));
     }
@@ -130,8 +130,8 @@ impl Terminal {
         }
     }
 
-    /// Whether anybody may still be reading. One who waits for more to write
-    /// would not notice otherwise.
+    /// Whether stdout is still open. A command that waits for more output would
+    /// not notice otherwise.
     pub(super) fn is_read(&self) -> bool {
         !self.closed && self.fault.is_none() && !hung_up()
     }
@@ -167,7 +167,7 @@ pub(super) fn columns_of(output: impl std::os::fd::AsFd) -> Option<usize> {
     columns.filter(|columns| *columns > 0)
 }
 
-/// For a terminal that does not report its width.
+/// The width of a terminal that does not report it.
 fn columns(environment: &BTreeMap<String, String>) -> usize {
     let said = environment
         .get("COLUMNS")
@@ -180,26 +180,26 @@ fn wants_colour(environment: &BTreeMap<String, String>) -> bool {
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Text of any number of lines, none of which steers a terminal. Of JSON it
-/// leaves JSON: what is escaped stands in strings, and is escaped as there.
+/// Text of several lines, none of which controls a terminal. JSON stays valid:
+/// only characters inside its strings are escaped, in JSON's own form.
 pub(super) fn safe(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")
 }
 
-/// A remark beside what is printed.
+/// Prints a note to stderr.
 pub(super) fn note(text: &str) {
     for line in text.lines() {
         let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
     }
 }
 
-/// Whether there is somebody to ask.
+/// Whether a user can answer questions.
 pub(super) fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks before something is lost. Who cannot be asked has to say `--yes`.
+/// Asks before something is lost. Without a terminal `--yes` is required.
 pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
     if yes {
         return Ok(true);

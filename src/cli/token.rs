@@ -74,7 +74,7 @@ async fn rotate(
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Terminal::new(environment);
     let question = "Make a new admin token? The old one and all console sessions end.";
-    // A script that rotates tokens means it.
+    // A script that rotates tokens is not asked for confirmation.
     if is_attended() && !confirm(question, args.yes)? {
         return out.done(ExitCode::FAILURE);
     }

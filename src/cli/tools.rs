@@ -59,8 +59,8 @@ pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> 
         if let Some(server) = &args.server
             && wanted.is_empty()
         {
-            // A name that nobody has is a mistake, and not the same as a
-            // server without tools.
+            // An unknown server name is an error, unlike a server without
+            // tools.
             remote.get(&path_of(server)).await?;
         }
         if let Some(format) = args.format
@@ -107,8 +107,8 @@ async fn listed(remote: &Remote, format: ToolsFormat) -> Result<Value, Failure> 
     remote.get(&path).await
 }
 
-/// The tools of all servers, as the API lists them: by the names that models
-/// know, each with its server and its own name.
+/// The tools of all servers, as the API lists them: under the names for models,
+/// each with its server and its own name.
 pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
     let mut answer = listed(remote, ToolsFormat::Mcp).await?;
     match answer["tools"].take() {
@@ -117,7 +117,7 @@ pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// Which server has a listed tool, and what it calls it.
+/// The server of a listed tool, and the tool's name there.
 pub(super) fn key(tool: &Value) -> (&str, &str) {
     (text(&tool["_meta"], SERVER), text(&tool["_meta"], TOOL))
 }
@@ -132,7 +132,7 @@ fn retain(answer: &mut Value, wanted: impl Fn(&Value) -> bool) {
     }
 }
 
-/// Of a tool in any format.
+/// The name of a tool in any format.
 fn name(tool: &Value) -> &str {
     match tool["name"].as_str() {
         Some(name) => name,

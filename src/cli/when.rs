@@ -1,11 +1,11 @@
-//! Moments and spans, as people write and read them.
+//! Times and durations, as people write and read them.
 
 use serde_json::Value;
 
 use config::settings::duration;
 use store::Timestamp;
 
-/// How long ago a moment in milliseconds was: `12s`, `5m`, `3h`, `2d`.
+/// The time since a moment in milliseconds: `12s`, `5m`, `3h`, `2d`.
 pub(super) fn ago(millis: &Value) -> String {
     let Some(millis) = millis.as_u64() else {
         return String::new();
@@ -27,13 +27,13 @@ pub(super) fn moment(millis: &Value) -> String {
     moment.map_or_else(String::new, |moment| moment.to_string())
 }
 
-/// `5m` before now, or a moment of its own.
+/// `5m` before now, or an absolute time.
 pub(super) fn past(text: &str) -> Result<Timestamp, String> {
     let back = |millis| Timestamp::now().as_millis().saturating_sub(millis);
     parse(text, back, "5m")
 }
 
-/// `30d` from now, or a moment of its own.
+/// `30d` from now, or an absolute time.
 pub(super) fn future(text: &str) -> Result<Timestamp, String> {
     let ahead = |millis| Timestamp::now().as_millis().saturating_add(millis);
     parse(text, ahead, "30d")
@@ -43,7 +43,7 @@ fn parse(text: &str, from: impl Fn(u64) -> u64, such: &str) -> Result<Timestamp,
     if let Ok(moment) = text.parse() {
         return Ok(moment);
     }
-    // A century: what is longer is a mistake, and no year has five digits.
+    // A century: a longer span is a mistake, and no year has five digits.
     let span = duration(text).ok().map(|span| span.as_millis());
     let millis = span.and_then(|millis| u64::try_from(millis).ok());
     match millis.filter(|millis| *millis < 100 * 366 * 86_400_000) {

@@ -1,4 +1,4 @@
-//! The Portway of this very program.
+//! A source of tools: the gateway embedded in this program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use super::{ToolCatalog, ToolSource, ToolSourceError};
 use gateway::format::{self, Format};
 use gateway::{Caller, Gateway, Scope, View};
 
-/// Not all that changes a list is seen in the fleet: filters are edited.
+/// The fleet does not report every change of a list: filters are edited.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The Portway of this program: all tools, as the admin has them.
+/// The gateway embedded in this program: all tools, with the admin's access.
 ///
-/// Servers that are started as processes stand below a helper, which is this
-/// program's own binary: the first line of `main` must be
-/// `portway::upstream::shim::run_if_asked()`.
+/// Servers that are processes run below a helper, which is this program's own
+/// binary: the first line of `main` must be `portway::shim::run_if_asked()`.
 ///
 /// ```no_run
 /// # use portway::{app::App, settings::Settings};
@@ -68,7 +67,7 @@ impl Embedded {
     }
 }
 
-/// What we wrote ourselves can be read.
+/// Parses JSON that this program wrote, so it is valid.
 fn read<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, ToolSourceError> {
     serde_json::from_slice(text).map_err(|error| ToolSourceError::Unexpected {
         url: "this program".into(),
@@ -117,7 +116,7 @@ impl ToolSource for Embedded {
         let mut snapshots = self.gateway.fleet.watch();
         loop {
             match tokio::time::timeout(LOOK, snapshots.changed()).await {
-                // It has ended.
+                // The gateway has ended.
                 Ok(Err(_)) => return,
                 Ok(Ok(())) | Err(_) => news.notify_one(),
             }

@@ -1,4 +1,4 @@
-//! Keeps the tools of a live session those of a source.
+//! Keeps the tools of a live session up to date with a source.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -13,12 +13,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{ToolOptions, ToolSource, tool};
 
-/// What changes together is told together: so long nothing must change, and
-/// so long that is waited for at most.
+/// Changes are applied together: when nothing has changed for `SETTLE`, or
+/// after `LONGEST_SETTLE` at the latest.
 const SETTLE: Duration = Duration::from_millis(200);
 const LONGEST_SETTLE: Duration = Duration::from_secs(2);
 
-/// A session being kept up to date; ends with it, or when this is dropped.
+/// Keeps a session up to date; ends with the session, or when dropped.
 #[must_use = "dropping it ends the following"]
 pub struct FollowHandle {
     offered: watch::Receiver<Arc<[String]>>,
@@ -27,20 +27,20 @@ pub struct FollowHandle {
 
 impl FollowHandle {
     /// The names of the source's tools that the session has; empty until the
-    /// first look.
+    /// first update.
     pub fn offered(&self) -> watch::Receiver<Arc<[String]>> {
         self.offered.clone()
     }
 }
 
-/// Sets the session's tools anew whenever the source's change: `own`, and all
-/// of the source's. Where both have a tool of one name, the caller's own
-/// stays and the log says so. Must be called inside the runtime, and before
+/// Sets the session's tools again whenever the source's change: `own`, and all
+/// of the source's. If both have a tool of the same name, the caller's own
+/// stays and the log reports it. Must be called inside the runtime, and before
 /// the session is sent its next message.
 ///
-/// New tools are there for the model's next request, also within a turn. One
-/// that is gone stays until the turn is over: the model may be about to call
-/// it, and then reads that it is gone.
+/// The model's next request has the new tools, also within a turn. A removed
+/// tool stays until the turn is over: the model may be about to call it, and
+/// then gets the error that it is gone.
 pub fn follow<S>(
     source: &S,
     session: &Arc<Session>,
@@ -77,14 +77,14 @@ where
 
 struct ToolFollower<S> {
     source: S,
-    /// Whoever has the session decides how long it lives.
+    /// Weak: the owner of the session decides how long it lives.
     session: Weak<Session>,
     own: Vec<Tool>,
     options: ToolOptions,
-    /// Of the catalog that the session has.
+    /// The tag of the session's catalog.
     tag: Option<String>,
     tools: Vec<Tool>,
-    /// Those the source has no more and the session still has.
+    /// Tools that the source no longer has and the session still has.
     gone: Vec<Tool>,
     offered: watch::Sender<Arc<[String]>>,
 }
@@ -126,7 +126,7 @@ impl<S: ToolSource + Clone> ToolFollower<S> {
         let catalog = match tokio::time::timeout(self.options.timeout, look).await {
             Ok(Ok(Some(catalog))) => catalog,
             Ok(Ok(None)) => return,
-            // It may come back: nothing is taken away.
+            // The source may come back: no tool is removed.
             Ok(Err(error)) => return tracing::debug!("the tools cannot be looked up: {error}"),
             Err(_) => return tracing::debug!("the tools cannot be looked up in time"),
         };
@@ -148,7 +148,7 @@ impl<S: ToolSource + Clone> ToolFollower<S> {
         self.tag = self.set().await.then_some(tag);
     }
 
-    /// Whether the session took them.
+    /// Returns whether the session accepted the tools.
     async fn set(&self) -> bool {
         let Some(session) = self.session.upgrade() else {
             return false;
@@ -165,7 +165,7 @@ impl<S: ToolSource + Clone> ToolFollower<S> {
     }
 }
 
-/// Waits until nothing more changes.
+/// Waits until nothing changes any more.
 async fn settle(news: &Notify) {
     let end = Instant::now() + LONGEST_SETTLE;
     while Instant::now() < end {
@@ -176,16 +176,16 @@ async fn settle(news: &Notify) {
     }
 }
 
-/// Waits until the agent is not at work.
+/// Waits until the agent's turn is over.
 async fn over(busy: &mut watch::Receiver<bool>) {
     let _ = busy.wait_for(|busy| !busy).await;
 }
 
-/// Tells whether the agent is at work, until the session ends.
+/// Reports whether the agent is at work, until the session ends.
 async fn turns(mut events: EventSubscription, busy: watch::Sender<bool>) {
     loop {
         let at_work = match events.recv().await {
-            // Those of a sub-agent are within a turn of the agent.
+            // Events of a sub-agent are within a turn of the agent.
             Ok(event) if event.agent_id.is_some() => continue,
             Ok(event) => match event.event_type.as_str() {
                 "user.message" | "assistant.turn_start" => true,

@@ -1,5 +1,5 @@
-//! All tools as GitHub Copilot SDK [`Tool`]s (SPEC D8), for programs that
-//! have a Copilot session: those of a [`Running`] Portway, or of one that is
+//! All tools as GitHub Copilot SDK [`Tool`]s (SPEC D8), for programs that have
+//! a Copilot session: those of a [`RemotePortway`], or of one that is
 //! [`Embedded`] in the program.
 //!
 //! ```no_run
@@ -19,10 +19,10 @@
 //! # }
 //! ```
 //!
-//! A tool never fails the SDK's way, which would hide the reason from the
-//! model: whatever goes wrong is a result of the type `failure` or `timeout`
-//! with its text. Giving a call up, by [`Session::abort`] or otherwise,
-//! cancels it at its server.
+//! A tool never returns an error of the SDK, which would hide the reason from
+//! the model: every failure is a result of the type `failure` or `timeout` with
+//! its text. Cancelling a call, by [`Session::abort`] or otherwise, cancels it
+//! at its server.
 //!
 //! [`Session::abort`]: github_copilot_sdk::session::Session::abort
 
@@ -43,13 +43,13 @@ pub use follow::{FollowHandle, follow};
 pub use running::RemotePortway;
 pub use source::{CopilotTool, ToolCatalog, ToolSource, ToolSourceError};
 
-/// How tools are offered and called.
+/// Options for listing and calling tools.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolOptions {
-    /// How long a call may take, and a look at the list.
+    /// The limit for a call, and for a request of the list.
     pub timeout: Duration,
-    /// Only what this filter of Portway's lets through.
+    /// Only the tools that this filter of Portway allows.
     pub filter: Option<String>,
     pub permission: PermissionMode,
 }
@@ -81,17 +81,15 @@ impl ToolOptions {
     }
 }
 
-/// Which tools are called without the session's permission handler being
-/// asked.
+/// The tools that are called without the session's permission handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionMode {
     /// None.
     #[default]
     Ask,
-    /// Those whose server says that they change nothing (`readOnlyHint`).
-    /// That is the server's word: choose it only where all servers are
-    /// trusted.
+    /// Tools that their server declares read-only (`readOnlyHint`). Portway
+    /// cannot verify it: choose this only if all servers are trusted.
     ReadOnlyHint,
     /// All.
     Skip,
@@ -109,15 +107,15 @@ where
     }
 }
 
-/// Two tools of one name. The SDK would refuse them, or take the last.
+/// Two tools with the same name. The SDK would refuse them, or take the last.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("two tools are called {name:?}: rename your own")]
 pub struct NameClash {
     pub name: String,
 }
 
-/// The caller's tools, then Portway's. None is replaced: where two have the
-/// same name it is an error that names it.
+/// The caller's tools, then Portway's. None is replaced: if two have the same
+/// name, the error names it.
 pub fn merge(own: Vec<Tool>, mcp: Vec<Tool>) -> Result<Vec<Tool>, NameClash> {
     let mut all = own;
     all.extend(mcp);

@@ -6,7 +6,7 @@ use github_copilot_sdk::ToolResultExpanded;
 
 use super::ToolSourceError;
 
-/// What the model reads where there is no result.
+/// The text for the model when there is no result.
 pub(super) fn failed(name: &str, error: &ToolSourceError) -> ToolResultExpanded {
     match error {
         ToolSourceError::Silent(limit) => timed_out(name, *limit),

@@ -1,4 +1,4 @@
-//! A Portway that runs elsewhere, asked over its REST API.
+//! A source of tools: a gateway in another process, over its REST API.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use super::{ToolCatalog, ToolSource, ToolSourceError};
 use upstream::{HttpClient, ResponseBody, SendError};
 use wire::sse::Decoder;
 
-/// The longest answer that is taken.
+/// The limit for a response.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// An event is a record of one server at most, but for the first.
+/// An event is at most a record of one server, except for the first event.
 const LARGEST_EVENT: usize = 16 * 1024 * 1024;
-/// Between two looks where nobody tells of changes.
+/// The pause between two checks when there are no events.
 const LOOK: Duration = Duration::from_secs(2);
-/// Heartbeats come more often: after that nobody is there.
+/// Heartbeats are more frequent: after this time the connection is dead.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A Portway that runs elsewhere. The admin token shows all tools, the key of
-/// an entry those of the entry.
+/// A gateway in another process. The admin token gives all tools, the key of an
+/// entry the tools of the entry.
 #[derive(Clone)]
 pub struct RemotePortway {
     base: Url,
@@ -42,14 +42,14 @@ impl fmt::Debug for RemotePortway {
 }
 
 impl RemotePortway {
-    /// Asks nothing yet.
+    /// Sends no request yet.
     pub fn new(url: &str, key: &str) -> Result<RemotePortway, ToolSourceError> {
         let plain = |url: &Url| {
             let named = url.has_host() && url.username().is_empty() && url.password().is_none();
             named && matches!(url.scheme(), "http" | "https") && url.query().is_none()
         };
         let base = Url::parse(url).ok().filter(plain);
-        // Whatever stands before an `@` may be a password.
+        // The text before an `@` may be a password.
         let shown = || url.rsplit('@').next().unwrap_or_default().to_owned();
         let base = base.ok_or_else(|| ToolSourceError::BadUrl(shown()))?;
         let mut key =
@@ -64,7 +64,7 @@ impl RemotePortway {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// An address below the base, its parts escaped.
+    /// A URL below the base, with escaped segments.
     fn address(&self, path: &[&str], filter: Option<&str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
@@ -147,8 +147,8 @@ impl RemotePortway {
         }
     }
 
-    /// Tells of every event that may be news of tools, until the events end.
-    /// Only the admin may listen.
+    /// Notifies on every event that may change the tools, until the events end.
+    /// Only the admin may subscribe.
     async fn listen(&self, news: &Notify) -> Result<(), ToolSourceError> {
         let mut url = self.address(&["events"], None);
         url.set_query(None);
@@ -163,7 +163,7 @@ impl RemotePortway {
             };
             let taken = events.push(&chunk, |event| match event.name.as_deref() {
                 Some("call_started" | "call_ended") => {}
-                // Heartbeats too: not all that changes a list is an event.
+                // On heartbeats too: not every change of a list is an event.
                 _ => news.notify_one(),
             });
             taken.map_err(|error| self.unexpected(error))?;
@@ -213,8 +213,8 @@ impl ToolSource for RemotePortway {
         let mut may_listen = true;
         loop {
             if may_listen {
-                // It ends when Portway does, and never begins for the key of
-                // an entry.
+                // The stream ends with the gateway, and is refused with the key
+                // of an entry.
                 let ended = self.listen(news).await;
                 may_listen = !matches!(ended, Err(ToolSourceError::Denied { .. }));
             }

@@ -1,4 +1,4 @@
-//! Where tools come from: what a list and a call look like, and how they fail.
+//! The source of tools: the types of a list and a call, and their errors.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-/// Somewhere that tools can be listed and called.
+/// A source in which tools can be listed and called.
 #[async_trait]
 pub trait ToolSource: Send + Sync + 'static {
-    /// The tools that a filter lets through; `None` where they are those of
+    /// The tools that a filter allows; `None` if they are the same as those of
     /// `known`, the tag of an earlier catalog.
     async fn catalog(
         &self,
@@ -19,8 +19,7 @@ pub trait ToolSource: Send + Sync + 'static {
         known: Option<&str>,
     ) -> Result<Option<ToolCatalog>, ToolSourceError>;
 
-    /// Calls a tool by the name it was listed under. Dropping the future
-    /// gives the call up.
+    /// Calls a tool by its listed name. Dropping the future cancels the call.
     async fn call(
         &self,
         filter: Option<&str>,
@@ -28,16 +27,16 @@ pub trait ToolSource: Send + Sync + 'static {
         arguments: &Value,
     ) -> Result<ToolResultExpanded, ToolSourceError>;
 
-    /// Tells `news` whenever the catalog may have changed, or when it is time
-    /// to look whether it has. Goes on until it is dropped, or there is
-    /// nothing more to come.
+    /// Notifies `news` whenever the catalog may have changed, or when it is
+    /// time to check. Runs until it is dropped, or until no more changes can
+    /// come.
     async fn watch(&self, news: &Notify);
 }
 
-/// What a source offers at one moment.
+/// The tools of a source at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCatalog {
-    /// Another one whenever the tools are others.
+    /// Differs whenever the tools differ.
     pub tag: String,
     pub tools: Vec<CopilotTool>,
 }
@@ -51,10 +50,10 @@ pub struct CopilotTool {
     pub description: String,
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// The server says that it changes nothing.
+    /// The server declares that the tool changes nothing.
     #[serde(default)]
     pub skip_permission: bool,
-    /// `server`, `tool`, and what the server says of it.
+    /// `server`, `tool`, and the server's own metadata.
     #[serde(default)]
     pub metadata: Map<String, Value>,
 }
@@ -67,13 +66,13 @@ pub(super) struct ToolListing {
     pub tools: Vec<CopilotTool>,
 }
 
-/// Why there is no list, or no result. The text is what the model reads.
+/// The reason for a missing list or result. The model reads its text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolSourceError {
     #[error("{0:?} is not the http or https address of a Portway")]
     BadUrl(String),
-    /// Something a header cannot carry.
+    /// The key contains characters that a header cannot carry.
     #[error("the key holds characters that no key has")]
     BadKey,
     #[error("no HTTPS here: {0}")]
@@ -84,7 +83,7 @@ pub enum ToolSourceError {
     Silent(Duration),
     #[error("the Portway at {url} does not take this key")]
     Denied { url: String },
-    /// No such tool, or no such filter.
+    /// The tool or the filter does not exist.
     #[error("{0}")]
     NotFound(String),
     #[error("Portway refused it ({status}): {message}")]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::result::{failed, timed_out};
 use super::{CopilotTool, PermissionMode, ToolCatalog, ToolOptions, ToolSource};
 
-/// The longest name that all models' vendors take.
+/// The longest name that all models' vendors accept.
 const LONGEST_NAME: usize = 64;
 
 pub(super) fn all<S: ToolSource + Clone>(
@@ -22,7 +22,7 @@ pub(super) fn all<S: ToolSource + Clone>(
     let fits = |listed: &CopilotTool| {
         let fits = takes(&listed.name);
         if !fits {
-            // One such name would cost the whole session.
+            // One such name would make the whole session fail.
             tracing::warn!(
                 "{:?} is no name for a Copilot tool: it is left out",
                 listed.name
@@ -70,7 +70,7 @@ struct Handler<S> {
 impl<S: ToolSource> ToolHandler for Handler<S> {
     async fn call(&self, invocation: ToolInvocation) -> Result<ToolResult, Error> {
         let name = &invocation.tool_name;
-        // A model that has nothing to say may say nothing.
+        // A model may omit the arguments if it has none.
         let arguments = match invocation.arguments {
             Value::Null => Value::Object(Default::default()),
             arguments => arguments,

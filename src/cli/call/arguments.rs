@@ -1,4 +1,4 @@
-//! The arguments of a call, from what was typed.
+//! The arguments of a call, parsed from the command line.
 
 use std::io::Read;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::cli::failure::Failure;
 
-/// More is nothing a Portway would take.
+/// Portway accepts no larger arguments.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 pub(super) enum TypedArguments {
-    /// An object, as it was written.
+    /// A JSON object, as it was written.
     Whole(Box<RawValue>),
     Pairs(Vec<(String, String)>),
 }
@@ -79,7 +79,7 @@ fn typed(pairs: &[(String, String)], schema: &Value) -> Result<Map<String, Value
             return Err(unknown(name, schema));
         }
         let wrong = |kind: String| format!("{name}: must be {kind}, not `{text}`");
-        // A list is written as JSON, or one element at a time.
+        // A list is given as JSON, or one element per argument.
         let listed = kinds(property) == ["array"] && !text.trim_start().starts_with('[');
         if listed {
             let element = value(text, &property["items"]).map_err(wrong)?;
@@ -114,7 +114,7 @@ fn unknown(name: &str, schema: &Value) -> String {
     }
 }
 
-/// Text as the schema wants it, or what it wants.
+/// The text as a value that the schema allows, or what the schema allows.
 fn value(text: &str, schema: &Value) -> Result<Value, String> {
     let spelled = |choice: &&Value| plain(choice) == text;
     if let Some(choices) = schema["enum"].as_array() {
@@ -146,7 +146,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// The types a schema allows; none where it does not say.
+/// The types that a schema allows; empty if it names none.
 fn kinds(schema: &Value) -> Vec<String> {
     match &schema["type"] {
         Value::String(kind) => vec![kind.clone()],

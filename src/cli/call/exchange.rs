@@ -1,4 +1,4 @@
-//! One request to the server's own endpoint, and what comes back: MCP of
+//! One request to the server's own endpoint, and its response: MCP of
 //! 2026-07-28 over HTTP.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use upstream::ResponseBody;
 use wire::header::{encode_value, param_headers, param_values};
 use wire::{MODERN, object, sse};
 
-/// Portway says every quarter of a minute that it lives.
+/// Portway sends a heartbeat every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
 const LARGEST: usize = 64 * 1024 * 1024;
 const METHOD: &str = "tools/call";
@@ -32,14 +32,14 @@ pub(super) struct Exchange<'a> {
     pub sent: u64,
 }
 
-/// What the server wanted to know last time.
+/// The answers to the server's last input requests.
 #[derive(Default)]
 pub(super) struct InputAnswers {
     pub responses: Option<Map<String, Value>>,
     pub state: Option<Box<RawValue>>,
 }
 
-/// What the server wants to know before it goes on.
+/// The input that the server needs before it continues.
 pub(super) struct InputRequests {
     pub requests: Map<String, Value>,
     pub state: Option<Box<RawValue>>,
@@ -123,7 +123,7 @@ impl Exchange<'_> {
         self.quiet(sent).await?
     }
 
-    /// The arguments that the tool's schema wants in headers as well.
+    /// The arguments that the tool's schema also mirrors in headers.
     fn mirrored(&self) -> Result<Vec<(String, String)>, Failure> {
         let schema = serde_json::value::to_raw_value(&self.target.schema);
         let headers = schema.ok().map(|schema| param_headers(&schema));
@@ -181,7 +181,7 @@ impl Exchange<'_> {
         Failure::unreachable(self.remote.url(), format!("the call was cut off: {reason}"))
     }
 
-    /// The result, if this is it; what else comes is for people to see.
+    /// The result, if the message is the response; notifications are shown.
     fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
         let Ok(message) = serde_json::from_slice::<ServerAnswer>(json) else {
             return Ok(None);
@@ -227,7 +227,7 @@ fn meta(verbose: u8) -> Value {
     meta
 }
 
-/// What a result asks for, if it is not the last word.
+/// The input requests of a result that is not complete yet.
 pub(super) fn asked(result: &RawValue) -> Result<Option<InputRequests>, Failure> {
     let kind = object::member(result, "resultType").and_then(object::text);
     match kind.as_deref() {

@@ -1,4 +1,4 @@
-//! A server's question, asked on the terminal.
+//! An elicitation of a server, shown as a form on the terminal.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::cli::failure::Failure;
 use crate::cli::servers::text;
 use crate::cli::terminal::{note, safe};
 
-/// Invalid answers to one prompt before the form counts as cancelled.
+/// Invalid answers to one prompt before the form is cancelled.
 const TRIES: usize = 5;
 
-/// What a server hears where nobody can be asked.
+/// The answer to a server when there is no terminal for the question.
 pub(super) fn declined(server: &str, params: &Value) -> Value {
     note(&format!(
         "the server {server} asks: {}\ndeclined, for there is no terminal to ask on",
@@ -23,7 +23,7 @@ pub(super) fn declined(server: &str, params: &Value) -> Value {
 }
 
 pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> {
-    // Indented, so that no line of it passes for one of ours.
+    // Indented, so that no line of it looks like a line of Portway.
     let message = text(params, "message").replace('\n', "\n  ");
     say(&format!("The server {server} asks: {message}"));
     let question = match text(params, "mode") {
@@ -49,7 +49,7 @@ pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> 
     Ok(json!({"action": "cancel"}))
 }
 
-/// The fields one after the other; none where the person gave up.
+/// The fields one after the other; `None` if the user cancelled.
 async fn filled(schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
     let mut content = Map::new();
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
@@ -148,7 +148,7 @@ fn choices(field: &Value) -> Vec<(Value, Option<String>)> {
     .collect()
 }
 
-/// An answer as the schema wants it, or what it wants.
+/// An answer as a value that the schema allows, or what the schema allows.
 fn read(given: &str, field: &Value) -> Result<Value, String> {
     let choices = choices(field);
     let chosen = |given: &str| {
@@ -160,7 +160,7 @@ fn read(given: &str, field: &Value) -> Result<Value, String> {
             };
             choices.iter().find(named)
         };
-        // A choice that is called 2 is meant by 2, whatever its place.
+        // The answer `2` selects the choice named 2 before the second choice.
         let found = by_name().or(by_number).map(|(value, _)| value.clone());
         found.ok_or_else(|| format!("one of 1 to {}", choices.len()))
     };
@@ -199,8 +199,8 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", safe(text));
 }
 
-/// What is typed; none at the end of input. Read by a thread of its own: it
-/// may sit there when the program ends, and nothing may wait for it.
+/// One line of input; `None` at its end. A thread of its own reads: the read
+/// may still block when the program exits, and must not delay the exit.
 async fn line(prompt: &str) -> Result<Option<String>, Failure> {
     let mut stderr = std::io::stderr();
     let _ = write!(stderr, "{}", safe(prompt));

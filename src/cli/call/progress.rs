@@ -1,4 +1,4 @@
-//! How far a call is, in one line on stderr that is written over and over.
+//! The progress of a call: one line on stderr that each update overwrites.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cli::terminal::note;
 use crate::cli::terminal::{clip, in_one_line};
 
-/// Faster than anybody reads.
+/// Updates more often than this are not readable.
 const PAUSE: Duration = Duration::from_millis(50);
 const USUAL_WIDTH: usize = 80;
 
@@ -32,7 +32,7 @@ impl ProgressLine {
         }
         let width = terminal_size::terminal_size_of(std::io::stderr());
         let width = width.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
-        // The last column of some terminals begins the next line.
+        // On some terminals, text in the last column wraps to the next line.
         let text = clip(&told(params), width.saturating_sub(1));
         let _ = write!(std::io::stderr(), "\r\u{1b}[K{text}");
         self.drawn = Some(Instant::now());
@@ -56,7 +56,7 @@ impl ProgressLine {
     }
 }
 
-/// Makes room for another line where one of ours may be.
+/// Clears the progress line, so that another line can be written there.
 pub(super) fn wipe() {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "\r\u{1b}[K");

@@ -1,4 +1,4 @@
-//! A result for a person: its text, and what else is in it.
+//! A result for a person: its text, and a description of its other content.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::cli::terminal::in_one_line;
 use crate::cli::terminal::{Terminal, note, safe};
 use wire::object;
 
-/// Numbers tried for the name of one file.
+/// The maximum number of file names tried for one block.
 const NAMES: u32 = 10_000;
 
 pub(super) fn is_error(result: &RawValue) -> bool {
@@ -53,17 +53,17 @@ pub(super) fn print(
     Ok(())
 }
 
-/// What a tool complains about is no output of it.
+/// The text of a failed call goes to stderr, because it is not output.
 fn say(text: &str, failed: bool, out: &mut Terminal) {
     match (failed, out.is_terminal()) {
         (true, _) => note(text),
         (false, true) => out.line(&safe(text)),
-        // A file or another program gets what the server said.
+        // A file or another program gets the server's text unchanged.
         (false, false) => out.line(text),
     }
 }
 
-/// Writes files without a word about them.
+/// Writes the files without printing their paths.
 pub(super) fn save(result: &RawValue, dir: Option<&Path>) -> Result<(), Failure> {
     if dir.is_none() {
         return Ok(());
@@ -100,7 +100,7 @@ fn described(block: &Value) -> String {
     format!("[{}{name}{mime}{size}]", kind.replace('_', " "))
 }
 
-/// What a block holds, besides text blocks.
+/// The decoded data of a block that is not a text block.
 fn bytes(block: &Value) -> Option<Vec<u8>> {
     let resource = &block["resource"];
     let encoded = match text(block, "type") {
@@ -114,8 +114,8 @@ fn bytes(block: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(encoded).ok()
 }
 
-/// Named by what it is and where it stood: a name of the server's could be
-/// that of any file.
+/// Names the file by its type and position: a name given by the server could be
+/// the path of any file.
 fn write(block: &Value, at: usize, dir: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     let (Some(dir), Some(bytes)) = (dir, bytes(block)) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Which tool of which server is meant.
+//! The tool of a call: found by its server and name, or by its name on `/mcp`.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::cli::remote::{Remote, segment};
 use crate::cli::servers::{path_of, text};
 use crate::cli::tools;
 
-/// Names told to somebody who looks for one.
+/// The number of known names listed in an error.
 const TOLD: usize = 10;
 
 pub(super) struct CallTarget {
-    /// Who has it, in words.
+    /// The server's name, for messages.
     pub server: String,
-    /// Where it is called, and as what.
+    /// The endpoint that the call goes to, and the tool's name there.
     pub path: String,
     pub name: String,
     pub schema: Value,
@@ -33,7 +33,7 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarg
     let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
         Ok(Value::Array(tools)) => tools,
         Ok(_) => Vec::new(),
-        // What is no server of its own may have tools all the same.
+        // A name that is not a configured server may have tools on `/mcp`.
         Err(refused @ Failure::Refused { .. }) => {
             let tools = tools::all(remote).await?;
             let found = tools
@@ -54,7 +54,7 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarg
     }
 }
 
-/// As every client of `/mcp` has it.
+/// The tool as every client of `/mcp` sees it.
 fn on_front(tool: &Value) -> CallTarget {
     CallTarget {
         server: tools::key(tool).0.to_owned(),
@@ -64,7 +64,7 @@ fn on_front(tool: &Value) -> CallTarget {
     }
 }
 
-/// Of a name as `/mcp` has it, `mcp_<server>_<tool>`.
+/// The tool with a name as on `/mcp`: `mcp_<server>_<tool>`.
 async fn by_name(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
     let tools = tools::all(remote).await?;
     if let Some(found) = tools.iter().find(|tool| tool["name"] == typed) {
@@ -88,7 +88,7 @@ async fn by_name(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
     }
 }
 
-/// Why a server does not have a tool.
+/// The error for a tool that a server does not have.
 async fn missing(
     remote: &Remote,
     server: &str,

@@ -1,5 +1,5 @@
-//! One client and one gateway: every line of the client becomes a POST in a
-//! task of its own, so that a slow one delays nobody.
+//! One client and one gateway: each line of the client becomes a POST in a task
+//! of its own, so that a slow request delays no other.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use wire::{Era, Message, Outcome, RpcError, code, message};
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// A request that is sent is known by then; most are sooner.
+/// Within this time the gateway knows a request that was sent; usually sooner.
 const KNOWN: Duration = Duration::from_millis(200);
 /// Some clients wait five seconds for a list.
 const LISTS_WAIT: Duration = Duration::from_secs(4);
@@ -60,7 +60,7 @@ impl Bridge {
         }
     }
 
-    /// Takes one line of the client. Waits for nothing.
+    /// Handles one line of the client. Waits for nothing.
     pub(super) fn take(self: &Arc<Self>, line: ClientLine) {
         let line = match line {
             ClientLine::Whole(line) => line,
@@ -118,7 +118,7 @@ impl Bridge {
                 tokio::spawn(async move { bridge.modern(call, method, line).await });
             }
             (false, "initialize") => {
-                // What follows waits for it.
+                // Later requests wait for this handshake.
                 let earlier = self.handshake.send_replace(ClientSession::Opening);
                 tokio::spawn(async move { bridge.initialize(call, line, earlier).await });
             }
@@ -129,7 +129,7 @@ impl Bridge {
         }
     }
 
-    /// Several messages in one line, which one legacy revision has.
+    /// Several messages in one line: a batch, which one legacy revision has.
     fn batch(self: &Arc<Self>, line: Bytes) {
         let elements = match message::parse_batch(&line) {
             Ok(elements) => elements,
@@ -159,7 +159,7 @@ impl Bridge {
             CancelRoute::Legacy(mut begun) => {
                 let bridge = self.clone();
                 tokio::spawn(async move {
-                    // Else the word of its end could be there before itself.
+                    // Otherwise the cancellation could overtake the request.
                     let begun = begun.wait_for(|begun| *begun);
                     let _ = tokio::time::timeout(KNOWN, begun).await;
                     bridge.deliver(line).await;
@@ -168,8 +168,8 @@ impl Bridge {
         }
     }
 
-    /// A notification, or the answer to something the gateway asked. A modern
-    /// client has neither over HTTP.
+    /// Delivers a notification, or the response to a request of the gateway. A
+    /// modern client sends neither over HTTP.
     fn tell(self: &Arc<Self>, line: Bytes) {
         if !matches!(*self.handshake.borrow(), ClientSession::None) {
             let bridge = self.clone();
@@ -177,13 +177,13 @@ impl Bridge {
         }
     }
 
-    /// Something of our own to the client.
+    /// Writes a message of the bridge itself to the client.
     pub(super) fn say(&self, message: Vec<u8>) {
         let out = self.out.clone();
         tokio::spawn(async move { out.message(message.into()).await });
     }
 
-    /// Posts a message; the headers are what it needs besides the usual.
+    /// Posts a message; `headers` are in addition to the usual ones.
     pub(super) async fn post(
         &self,
         mut headers: Headers,
@@ -205,7 +205,7 @@ impl Bridge {
         Ok((reply?, session))
     }
 
-    /// Passes one message on; notes the answers in it.
+    /// Passes one message on; records the responses in it.
     pub(super) async fn pass(&self, call: &mut ClientCall, message: Bytes) {
         if message::is_batch(&message) {
             let elements = message::parse_batch(&message).unwrap_or_default();
@@ -215,13 +215,13 @@ impl Bridge {
         } else {
             answer(call, &message);
         }
-        // A late answer to what was cancelled is nobody's.
+        // A late response to a cancelled request is dropped.
         if !call.unwanted.is_cancelled() {
             self.out.message(message).await;
         }
     }
 
-    /// Tells the client what it will not be answered, and why.
+    /// Sends the client an error for each request that gets no response.
     pub(super) async fn give_up(&self, call: &ClientCall, error: &BridgeError) {
         let error = error.to_error();
         for id in call.unanswered() {
@@ -229,7 +229,7 @@ impl Bridge {
         }
     }
 
-    /// Once, until something is taken again: a client may ask often.
+    /// Prints once, until a request is accepted: a client may retry often.
     fn complain(&self, text: &str) {
         if !self.denied.swap(true, Ordering::Relaxed) {
             for line in text.lines() {
@@ -238,13 +238,13 @@ impl Bridge {
         }
     }
 
-    /// Waits until every request has its answer.
+    /// Waits until every request has its response.
     pub(super) async fn answered(&self) {
         self.running.none().await;
     }
 
-    /// The client is gone. What is left of its requests ends with us, but a
-    /// session has to be ended. Whether we were not let in, at the last.
+    /// Ends the session after the client has disconnected; its open requests
+    /// end with this process. Returns whether the credential was refused last.
     pub(super) async fn end(&self) -> bool {
         self.part().await;
         self.denied.load(Ordering::Relaxed)
@@ -262,7 +262,7 @@ fn answer(call: &mut ClientCall, message: &[u8]) {
 }
 
 /// How long a message can wait for servers that are just starting: a client
-/// gives up soon on one that does not answer its first words.
+/// soon gives up on a server that does not answer its first requests.
 fn patience(body: &[u8]) -> Duration {
     match wire::parse(body) {
         Ok(Message::Request { method, .. }) => match &*method {

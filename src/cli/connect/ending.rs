@@ -1,4 +1,4 @@
-//! When to end: with the client, however it ends.
+//! The signal to exit: together with the client, however the client exits.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::cli::failure::Failure;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Cancelled by a signal, and when the parent process is gone: its end of our
-/// stdin may live on in another process.
+/// A token that a signal cancels, or the exit of the parent process: another
+/// process may still hold the other end of stdin.
 pub(super) fn stop() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
     let kinds = [

@@ -1,4 +1,4 @@
-//! Why a message of the client got no answer, or not the one it wanted.
+//! Errors for a message of the client that gets no response, or a refusal.
 
 use http::StatusCode;
 
@@ -6,7 +6,7 @@ use wire::{RpcError, code};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum BridgeError {
-    /// Not sent: nobody was there.
+    /// Not sent: no gateway accepts connections.
     #[error("no Portway answers at {0}")]
     Away(String),
     #[error(
@@ -22,7 +22,7 @@ pub(super) enum BridgeError {
     Refused { status: StatusCode, error: RpcError },
     #[error("{0}")]
     Odd(String),
-    /// The client does not want it any more.
+    /// The client has cancelled the request.
     #[error("cancelled")]
     Cancelled,
 }
@@ -35,7 +35,7 @@ impl BridgeError {
         }
     }
 
-    /// Whether a session is unknown there; such a message was not heeded.
+    /// Whether the gateway ignored the message: it does not know the session.
     pub(super) fn session_lost(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! The way to the gateway: finds it again when it has been away, waits a
-//! while for one that is, and starts one that ran for its clients only.
+//! The connection to the gateway: finds it again after a restart, waits a while
+//! for a gateway that is down, and starts one that runs only for its clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use super::plan::{ConnectPlan, GatewayAddress};
 use super::start;
 use upstream::{Endpoint, ExchangeFailure, Headers, ResponseBody};
 
-/// How long a message waits for a Portway that is not there.
+/// How long a message waits for a gateway that is down.
 const AWAY: Duration = Duration::from_secs(10);
-/// What the servers of one that has just been started are given.
+/// The time that the servers of a newly started gateway get to connect.
 const SETTLING: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(2);
-/// For an answer to begin. A gateway says every few seconds that it is there;
-/// one behind it may not.
+/// The limit until a response begins. A gateway sends a heartbeat every few
+/// seconds; one behind it may not.
 pub(super) const SILENCE: Duration = Duration::from_secs(600);
-/// One that is started again and again does not start at all.
+/// The least time between two starts, for a gateway that cannot start.
 const START_AGAIN: Duration = Duration::from_secs(5);
 
 /// How long a message waits, and for what.
@@ -37,10 +37,10 @@ pub(super) struct SendConditions<'a> {
 
 pub(super) struct GatewayLink {
     pub plan: ConnectPlan,
-    /// The lock is held to look and to replace.
+    /// The lock is held only to read or replace the address.
     current: Mutex<Arc<GatewayAddress>>,
-    /// Held across the search for a gateway; other requests wait for its result.
-    /// Has the time at which a gateway was started last.
+    /// Held across the search for a gateway; other requests wait for its
+    /// result. Contains the time at which a gateway was last started.
     finding: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -61,13 +61,13 @@ impl GatewayLink {
         self.current().url.clone()
     }
 
-    /// What to say when our credential is not taken.
+    /// The message for a refused credential.
     pub(super) fn denied(&self) -> String {
         self.plan.denied(&self.current())
     }
 
-    /// Sends one message, waiting for a gateway that is away. What has been
-    /// sent once is never sent again.
+    /// Sends one message; waits while the gateway is down. A message that was
+    /// sent is never sent again.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -87,8 +87,8 @@ impl GatewayLink {
                 }
                 match once(&target, method.clone(), headers, body).await {
                     Err(BridgeError::Away(_)) => {}
-                    // The token may have been replaced just now; a message
-                    // that was refused has done nothing.
+                    // The token may have just been replaced; a refused message
+                    // had no effect.
                     Ok(response)
                         if response.status() == StatusCode::UNAUTHORIZED
                             && !denied
@@ -116,7 +116,7 @@ impl GatewayLink {
         }
     }
 
-    /// Sends to the one that was there last, and waits for nobody.
+    /// Sends to the last known gateway, without waiting for another.
     pub(super) async fn send_now(
         &self,
         method: Method,
@@ -130,7 +130,7 @@ impl GatewayLink {
         }
     }
 
-    /// Where it is; None while nobody is.
+    /// The gateway's address; `None` while there is no gateway.
     async fn target(&self, away: bool) -> Option<Arc<GatewayAddress>> {
         let current = self.current();
         if self.plan.fixed && !away {
@@ -144,7 +144,7 @@ impl GatewayLink {
         if !away && self.is_there(&current) {
             return Some(current);
         }
-        // Nor is the usual address that of one which has not said its own yet.
+        // The default address is not used while a gateway publishes its own.
         let directory = &self.plan.directory;
         let named = store::is_in_use(directory) && store::known_address(directory).is_some();
         if !self.plan.fixed && !named {
@@ -158,14 +158,14 @@ impl GatewayLink {
         Some(target)
     }
 
-    /// Whether it still is what the data directory names. Without a holder
-    /// the address may be anybody's by now, and what we send carries a key.
+    /// Whether the data directory still names this gateway. Without a holder,
+    /// any program may have the address by now, and requests carry a key.
     fn is_there(&self, target: &GatewayAddress) -> bool {
         let directory = &self.plan.directory;
         target.stamp == store::address_stamp(directory) && store::is_in_use(directory)
     }
 
-    /// Starts it again if it was one that nobody else would start.
+    /// Restarts a gateway that only clients start.
     async fn revive(&self) {
         let directory = &self.plan.directory;
         if !self.plan.may_start || store::is_in_use(directory) || !store::serves_clients(directory)
@@ -174,10 +174,10 @@ impl GatewayLink {
         }
         let mut started = self.finding.lock().await;
         let recent = started.is_some_and(|at| at.elapsed() < START_AGAIN);
-        // Another may have been quicker.
+        // Another client may have started one meanwhile.
         if !recent && !store::is_in_use(directory) {
             *started = Some(Instant::now());
-            // It says why it cannot start to whoever comes next.
+            // If it cannot start, the next client gets the reason.
             let _ = start::spawn(&self.plan).await;
         }
     }
@@ -198,7 +198,7 @@ async fn once(
     }
 }
 
-/// Waits until the servers have come to something, but not for ever.
+/// Waits until the servers have connected or failed, at most `SETTLING`.
 pub(super) async fn settled(health: &Endpoint) {
     let deadline = Instant::now() + SETTLING;
     let Ok(ready) = health.at("readyz") else {
@@ -213,7 +213,7 @@ pub(super) async fn settled(health: &Endpoint) {
     }
 }
 
-/// `/healthz`, or what is asked for in its place.
+/// Requests `/healthz`, or the path of the given endpoint.
 pub(super) async fn ask(health: &Endpoint) -> Option<Response<ResponseBody>> {
     let headers = Headers::new();
     let asked = health.send(Method::GET, &headers, Bytes::new());

@@ -1,5 +1,5 @@
-//! Clients up to 2025-11-25: their handshake becomes a session over HTTP,
-//! opened anew without their noticing if the gateway no longer knows it.
+//! Clients up to 2025-11-25: their handshake becomes a session over HTTP. If
+//! the gateway no longer knows it, the bridge opens a new one unnoticed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How often a stream that broke is asked for again, one after the other.
+/// How many times in a row a broken stream is resumed.
 const RESUMED: u32 = 3;
 
 #[derive(Clone)]
@@ -34,13 +34,13 @@ pub(super) enum ClientSession {
 }
 
 pub(super) struct GatewaySession {
-    /// None with a gateway that keeps none.
+    /// `None` with a gateway that keeps no sessions.
     id: Option<HeaderValue>,
     version: HeaderValue,
-    /// The kinds of lists whose changes are told.
+    /// The kinds of lists for which the gateway sends change notifications.
     lists: Vec<&'static str>,
     number: u64,
-    /// What the client said to open it.
+    /// The client's `initialize` request.
     hello: Bytes,
 }
 
@@ -81,7 +81,7 @@ impl Bridge {
         }
     }
 
-    /// Posts the client's `initialize`: the session, and what was answered.
+    /// Posts the client's `initialize`; returns the session and the response.
     async fn shake_hands(
         &self,
         call: &mut ClientCall,
@@ -144,7 +144,7 @@ impl Bridge {
         ))
     }
 
-    /// The session, once it is open.
+    /// The session; waits while the handshake runs.
     async fn session(&self) -> Option<Arc<GatewaySession>> {
         let mut handshake = self.handshake.subscribe();
         let open = handshake.wait_for(|now| !matches!(now, ClientSession::Opening));
@@ -154,7 +154,7 @@ impl Bridge {
         }
     }
 
-    /// A request, or several in one line.
+    /// A request, or a batch.
     pub(super) async fn legacy(
         self: &Arc<Self>,
         mut call: ClientCall,
@@ -186,15 +186,15 @@ impl Bridge {
         }
     }
 
-    /// Something that has no answer.
+    /// Delivers a message that has no response.
     pub(super) async fn deliver(self: &Arc<Self>, line: Bytes) {
         let never = CancellationToken::new();
-        // Nobody waits for it, and nobody could be told.
+        // The message has no response, so an error cannot be reported.
         let _ = self.post_in_session(&line, &never).await;
     }
 
-    /// Posts in the present session; in a new one if the gateway refuses the
-    /// message because it does not know that.
+    /// Posts in the current session, or in a new one if the gateway refuses the
+    /// message because it does not know the session.
     async fn post_in_session(
         self: &Arc<Self>,
         body: &Bytes,
@@ -212,8 +212,8 @@ impl Bridge {
         }
     }
 
-    /// Reads a stream to the answer. One that breaks off is picked up where
-    /// it was: that asks for the rest, and never runs anything again.
+    /// Reads a stream up to the response. A broken stream is resumed after its
+    /// last event: that requests the rest, and never runs a request again.
     async fn follow(
         &self,
         call: &mut ClientCall,
@@ -242,7 +242,7 @@ impl Bridge {
                 return Err(error);
             }
             tokio::time::sleep(stream.retry * broken).await;
-            // One that has gone takes the answer with it.
+            // A stream that is gone cannot deliver the response any more.
             stream = match self.events(session, stream.last_id.as_ref(), false).await {
                 Ok(rest) => rest.after(&stream),
                 Err(_) => return Err(error),
@@ -250,7 +250,7 @@ impl Bridge {
         }
     }
 
-    /// A stream of the session, from after an event on.
+    /// A stream of the session, starting after the event `last_id`.
     pub(super) async fn events(
         &self,
         session: &GatewaySession,
@@ -281,8 +281,8 @@ impl Bridge {
         }
     }
 
-    /// A session in place of `lost`, opened with the client's own words. It
-    /// notices nothing, but is told to look at the lists again.
+    /// Opens a session in place of `lost`, with the client's own `initialize`.
+    /// The client only gets notifications that the lists may have changed.
     pub(super) async fn renew(
         self: &Arc<Self>,
         lost: &GatewaySession,
@@ -306,8 +306,8 @@ impl Bridge {
         Ok(session)
     }
 
-    /// The gateway has forgotten what the client wanted of it beside the
-    /// session, and may have changed while nobody listened.
+    /// Repeats the client's settings, which the gateway has lost, and reports
+    /// all lists as changed, because notifications may have been missed.
     pub(super) async fn catch_up(&self, session: &GatewaySession) {
         let never = CancellationToken::new();
         for request in self.memory.requests() {
@@ -320,7 +320,7 @@ impl Bridge {
         }
     }
 
-    /// Ends the session, if there is one.
+    /// Ends the session, if one is open.
     pub(super) async fn part(&self) {
         let handshake = self.handshake.borrow().clone();
         if let ClientSession::Open(session) = handshake {
@@ -336,7 +336,6 @@ impl Bridge {
         }
     }
 
-    /// Whether this is still the client's session.
     pub(super) fn is_current(&self, session: &GatewaySession) -> bool {
         let handshake = self.handshake.borrow();
         matches!(&*handshake, ClientSession::Open(now) if now.number == session.number)

@@ -1,6 +1,6 @@
-//! A modern client's subscription: over HTTP a stream, which ends with its
-//! gateway; on stdio it lasts until the client takes it back. So it is opened
-//! again, and the client told to look at what may have changed meanwhile.
+//! A modern client's subscription. Over HTTP it is a stream that ends with the
+//! gateway; on stdio it lasts until the client cancels it. So the bridge
+//! reopens the stream and notifies the client of possible changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,11 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How a stream of it ended.
+/// The way in which a stream of the subscription ended.
 enum ListenOutcome {
-    /// The client has an answer.
+    /// The client has its response.
     Answered,
-    /// With the gateway, or for no reason that it gave.
+    /// The gateway exited, or the stream ended without a reason.
     Broken,
 }
 
@@ -111,7 +111,7 @@ impl Bridge {
     }
 }
 
-/// The notifications that make a client look at all it has subscribed to.
+/// Notifications that make a client reload everything it has subscribed to.
 fn changes(id: &RawValue, filter: Option<&RawValue>) -> Vec<Vec<u8>> {
     let Some(filter) = filter else {
         return Vec::new();

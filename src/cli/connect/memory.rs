@@ -1,5 +1,5 @@
-//! What a legacy client has asked of its session that a restarted gateway
-//! does not know: the level of its log, and the resources it follows.
+//! The settings of a legacy client's session that a restarted gateway does not
+//! know: the log level, and the resource subscriptions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use wire::Message;
 use wire::meta::{member, text};
 
-/// As many as a gateway follows for one session.
+/// The limit that a gateway has for one session.
 const FOLLOWED: usize = 1000;
 
 /// The lock is held for a map operation.
@@ -26,10 +26,10 @@ struct SessionSettings {
 }
 
 impl SessionMemory {
-    /// A new session begins: its number.
+    /// Clears the settings for a new session; returns its number.
     pub(super) fn forget(&self) -> u64 {
         let mut settings = self.0.lock();
-        // Renewed ones count on from there.
+        // Renewed sessions get the numbers after it.
         let sessions = settings.sessions + (1 << 32);
         *settings = SessionSettings {
             sessions,
@@ -39,7 +39,7 @@ impl SessionMemory {
         sessions
     }
 
-    /// Notes a request that was answered.
+    /// Records a request that succeeded.
     pub(super) fn note(&self, method: &str, line: &[u8]) {
         if !matches!(
             method,
@@ -71,7 +71,7 @@ impl SessionMemory {
         }
     }
 
-    /// The requests that say it all again, with ids of our own.
+    /// Requests that restore the settings, with ids of the bridge.
     pub(super) fn requests(&self) -> Vec<Bytes> {
         let mut settings = self.0.lock();
         let level = settings

@@ -1,5 +1,5 @@
-//! Clients from 2026-07-28 on: every request stands alone, with headers that
-//! say what its body says. Hanging up cancels it.
+//! Clients from 2026-07-28 on: each request is independent, with headers that
+//! repeat parts of its body. Closing the connection cancels it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use wire::meta::{self, member, text};
 use wire::object::{is_null, set_member};
 use wire::{Message, Outcome, code, method};
 
-/// Pages of a list read to learn them again.
+/// The maximum number of pages read when the tools are listed again.
 const PAGES: usize = 100;
 const OWN_ID: &str = "\"portway-connect-list\"";
 
@@ -33,7 +33,7 @@ impl Bridge {
                 self.give_up(&call, &error).await;
             }
         };
-        // Dropping it hangs up.
+        // Dropping the future closes the connection.
         tokio::select! {
             biased;
             () = unwanted.cancelled() => {}
@@ -52,8 +52,8 @@ impl Bridge {
         if method != "tools/call" || !refused.has_code(code::HEADER_MISMATCH) {
             return first;
         }
-        // Refused before it ran, most likely for headers that follow a schema
-        // we have not seen: worth one look and one more try.
+        // The gateway refused it before it ran, most likely because its headers
+        // do not match a new schema: list the tools again and retry once.
         let before = self.headers(line);
         self.learn_again(call, line).await?;
         match self.headers(line) == before {
@@ -97,8 +97,8 @@ impl Bridge {
         }
     }
 
-    /// The headers that repeat the body of a request. What no header can
-    /// carry is left out: the gateway says what is wrong with it.
+    /// The headers that repeat the body of a request. A value that no header
+    /// can carry is left out: the gateway reports the error.
     pub(super) fn headers(&self, line: &[u8]) -> Headers {
         let mut headers = Headers::new();
         let Ok(Message::Request { method, params, .. }) = wire::parse(line) else {
@@ -115,8 +115,8 @@ impl Bridge {
         headers
     }
 
-    /// Reads the list of tools, as the one who called, for what their headers
-    /// should be.
+    /// Lists the tools with the caller's metadata, to learn which headers their
+    /// arguments need.
     async fn learn_again(&self, call: &ClientCall, line: &Bytes) -> Result<(), BridgeError> {
         let envelope = match wire::parse(line) {
             Ok(Message::Request {

@@ -1,4 +1,4 @@
-//! The client's requests that have no answer yet.
+//! The client's requests that have no response yet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use wire::Era;
 
-/// As many as a gateway lets one session have.
+/// The limit that a gateway has for one session.
 const MOST: usize = 1000;
 const BYTES: usize = 64 << 20;
 
@@ -27,7 +27,7 @@ struct RequestTable {
     calls: HashMap<Box<str>, OpenRequest>,
     entered: u64,
     bytes: usize,
-    /// Those that come to an end by themselves.
+    /// The number of requests that end by themselves, unlike subscriptions.
     finite: usize,
 }
 
@@ -38,18 +38,18 @@ struct OpenRequest {
     begun: watch::Sender<bool>,
 }
 
-/// What the client takes back.
+/// The way to cancel a request.
 pub(super) enum CancelRoute {
-    /// Hanging up says it all.
+    /// Closing the connection cancels it.
     Modern,
-    /// The gateway is to be told, once the request is known there.
+    /// The gateway needs the notification, once it knows the request.
     Legacy(watch::Receiver<bool>),
-    /// It has been answered, or never was.
+    /// The request has its response already, or never existed.
     Unknown,
 }
 
 impl OpenRequests {
-    /// Enters the requests of one line. None if there are too many.
+    /// Enters the requests of one line. `None` if there are too many.
     pub(super) fn enter(
         self: &Arc<OpenRequests>,
         ids: Vec<Box<RawValue>>,
@@ -89,7 +89,7 @@ impl OpenRequests {
         Some(call)
     }
 
-    /// A call of our own, which nobody waits for.
+    /// A call of the bridge itself, which the client does not wait for.
     pub(super) fn aside(self: &Arc<OpenRequests>) -> ClientCall {
         ClientCall {
             running: self.clone(),
@@ -109,7 +109,7 @@ impl OpenRequests {
         let Some(entry) = state.calls.get(id.get()) else {
             return CancelRoute::Unknown;
         };
-        // Of a batch only one is meant; its answers are left alone.
+        // Cancelling one request of a batch must not drop the other responses.
         let alone = state
             .calls
             .values()
@@ -125,18 +125,18 @@ impl OpenRequests {
         }
     }
 
-    /// Waits until nothing runs that has an end.
+    /// Waits until no finite request is open.
     pub(super) async fn none(&self) {
         let _ = self.finite.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
-/// The requests of one line, from the first word to the last.
+/// The requests of one line, until all have a response.
 pub(super) struct ClientCall {
     running: Arc<OpenRequests>,
     number: u64,
     ids: Vec<Box<RawValue>>,
-    /// Those without an answer.
+    /// The requests without a response.
     open: Vec<Box<str>>,
     size: usize,
     finite: bool,
@@ -147,7 +147,7 @@ pub(super) struct ClientCall {
 }
 
 impl ClientCall {
-    /// It lasts until the client takes it back.
+    /// Marks a request that lasts until the client cancels it.
     pub(super) fn is_endless(&mut self) {
         if std::mem::take(&mut self.finite) {
             let mut state = self.running.state.lock();
@@ -156,19 +156,19 @@ impl ClientCall {
         }
     }
 
-    /// The gateway knows the request.
+    /// The gateway has received the request.
     pub(super) fn begin(&self) {
         self.begun.send_replace(true);
     }
 
-    /// Notes an answer, if it is one to this.
+    /// Records a response, if it belongs to this call.
     pub(super) fn answer(&mut self, id: &RawValue, is_result: bool) {
         let before = self.open.len();
         self.open.retain(|open| **open != *id.get());
         self.succeeded |= is_result && self.open.len() < before;
     }
 
-    /// Whether something came of it.
+    /// Whether any response is a result.
     pub(super) fn has_succeeded(&self) -> bool {
         self.succeeded
     }
@@ -177,7 +177,7 @@ impl ClientCall {
         self.open.is_empty()
     }
 
-    /// What the client still waits for.
+    /// The requests that the client still waits for.
     pub(super) fn unanswered(&self) -> impl Iterator<Item = &RawValue> {
         let wanted = match self.unwanted.is_cancelled() {
             true => &[],
@@ -193,7 +193,7 @@ impl Drop for ClientCall {
         let mut state = self.running.state.lock();
         state.bytes -= self.size;
         for id in &self.ids {
-            // An id that was used again belongs to the later one.
+            // A reused id belongs to the later request.
             let entry = state.calls.get(id.get());
             if entry.is_some_and(|entry| entry.number == self.number) {
                 state.calls.remove(id.get());

@@ -1,4 +1,4 @@
-//! The client's end of what is said to it: one message a line, in order.
+//! The output to the client: one message per line, in order.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 const LINES: usize = 256;
-/// Of lines that the client has not taken yet; one that is longer goes alone.
+/// The limit for lines that the client has not read; a longer line goes alone.
 const BYTES: u32 = 16 << 20;
 
-/// Waits for a client that is slow to read.
+/// Sending waits while the client is slow to read.
 #[derive(Clone)]
 pub(super) struct ClientOutput {
     queue: mpsc::Sender<OutputItem>,
@@ -22,12 +22,12 @@ pub(super) struct ClientOutput {
 
 enum OutputItem {
     Line(Bytes, OwnedSemaphorePermit),
-    /// To be told when all before it is written.
+    /// Notified when everything before it is written.
     Mark(oneshot::Sender<()>),
 }
 
-/// A thread writes: a client that does not read blocks nobody else. `stop` is
-/// cancelled when stdout is closed.
+/// A thread writes, so that a client that does not read blocks no other task.
+/// `stop` is cancelled when stdout is closed.
 pub(super) fn open(stop: CancellationToken) -> ClientOutput {
     let (queue, items) = mpsc::channel(LINES);
     std::thread::spawn(move || {
@@ -43,7 +43,7 @@ fn write_all(mut items: mpsc::Receiver<OutputItem>) -> std::io::Result<()> {
     while let Some(first) = items.blocking_recv() {
         let mut marks = Vec::new();
         let mut next = Some(first);
-        // What is there goes out at once.
+        // Everything in the queue is written before the flush.
         while let Some(item) = next {
             match item {
                 OutputItem::Line(line, _room) => {
@@ -63,7 +63,7 @@ fn write_all(mut items: mpsc::Receiver<OutputItem>) -> std::io::Result<()> {
 }
 
 impl ClientOutput {
-    /// One message, as it came but for line ends between its tokens.
+    /// Writes one message unchanged except for line ends between its tokens.
     pub(super) async fn message(&self, message: Bytes) {
         let line = match message.iter().any(|b| matches!(b, b'\n' | b'\r')) {
             false => message,
@@ -73,13 +73,13 @@ impl ClientOutput {
             },
         };
         let size = u32::try_from(line.len()).unwrap_or(BYTES).min(BYTES);
-        // It is never closed.
+        // The semaphore is never closed.
         if let Ok(room) = self.room.clone().acquire_many_owned(size).await {
             let _ = self.queue.send(OutputItem::Line(line, room)).await;
         }
     }
 
-    /// Waits until all of it is written, or cannot be.
+    /// Waits until all messages are written, or cannot be.
     pub(super) async fn written(&self, limit: Duration) {
         let (mark, written) = oneshot::channel();
         let wait = async {

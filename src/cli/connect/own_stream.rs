@@ -1,5 +1,5 @@
-//! What the gateway has to say that belongs to no request: read for as long
-//! as the session lasts, and opened again whenever it breaks.
+//! The stream for messages that belong to no request: read while the session
+//! lasts, and reopened when it breaks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,18 +37,18 @@ impl Bridge {
                     last_id.clone_from(&stream.last_id);
                 }
                 Err(error) if error.session_lost() => {
-                    // It opens a stream of its own.
+                    // The renewed session opens a stream of its own.
                     if self.renew(&session).await.is_ok() {
                         return;
                     }
                 }
-                // Not to be had from where that event was.
+                // The gateway cannot resume there: start without an event.
                 Err(BridgeError::Refused { status, .. })
                     if refused(status) && last_id.take().is_some() =>
                 {
                     continue;
                 }
-                // A gateway need not have one.
+                // A gateway need not support this stream.
                 Err(BridgeError::Refused { status, .. }) if refused(status) => return,
                 Err(BridgeError::Denied(_)) => return,
                 Err(_) => {}

@@ -1,5 +1,5 @@
-//! What was asked for: which Portway, as whom, and what may be done about it
-//! if it is not there.
+//! The options of `portway connect`: which gateway, which credential, and
+//! whether a gateway may be started.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ use config::{Redactor, Secret};
 use upstream::Endpoint;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// More than a gateway takes that nobody has told otherwise.
+/// More than the default limit of a gateway.
 const LONGEST_LINE: usize = 16 << 20;
 
 pub(super) struct ConnectPlan {
@@ -28,18 +28,17 @@ pub(super) struct ConnectPlan {
     pub environment: BTreeMap<String, String>,
     pub project: PathBuf,
     pub directory: PathBuf,
-    /// Whether the user named it.
+    /// Whether the user named `directory`.
     pub names_directory: bool,
     settings: Settings,
     place: EndpointChoice,
-    /// At one address, whatever the data directory says.
+    /// The user gave the address; the data directory does not matter.
     pub fixed: bool,
     pub may_start: bool,
     pub linger: Duration,
     pub longest_line: usize,
 }
 
-/// Which endpoint.
 enum EndpointChoice {
     Everything {
         filter: Option<String>,
@@ -51,24 +50,24 @@ enum EndpointChoice {
     Entry(Secret),
 }
 
-/// A Portway that was there once.
+/// A gateway that has been found.
 pub(super) struct GatewayAddress {
     pub url: String,
-    /// Where messages go.
+    /// The endpoint for messages.
     pub endpoint: Endpoint,
-    /// Where it says how it is; asked without credentials.
+    /// The health endpoint; requested without credentials.
     pub health: Endpoint,
-    /// Which start of it.
+    /// Identifies one start of the gateway.
     pub stamp: Option<(u64, SystemTime)>,
-    /// Whether we have something to show there.
+    /// Whether requests carry a credential.
     pub credential: bool,
-    /// Its servers have come to something, or had their time.
+    /// True once its servers have connected or failed, or the wait is over.
     pub ready: watch::Receiver<bool>,
 }
 
 impl GatewayAddress {
-    /// It may just have been started, and its servers after it: many clients
-    /// look at the tools once, and should not do so too early.
+    /// The gateway and its servers may have just been started: many clients
+    /// list the tools only once, and should not do so too early.
     pub(super) fn awaited(mut self) -> GatewayAddress {
         let (sender, ready) = watch::channel(false);
         let health = self.health.clone();
@@ -111,13 +110,13 @@ impl ConnectPlan {
         })
     }
 
-    /// Whether the data directory says something, or may be made.
+    /// Whether the data directory can be used, or may be created.
     pub(super) fn has_directory(&self) -> bool {
         let believed = || self.directory.is_dir() && store::is_trusted(&self.settings).is_ok();
         self.may_start || (!self.fixed && believed())
     }
 
-    /// Takes the data directory into use, or says why it may not be.
+    /// Claims the data directory, or returns why it cannot be used.
     pub(super) fn claim(&self) -> Result<(), Failure> {
         let notes = store::claim(&self.settings).map_err(|error| self.no_directory(&error))?;
         for note in notes {
@@ -126,14 +125,14 @@ impl ConnectPlan {
         Ok(())
     }
 
-    /// A client on a desktop starts us wherever it likes.
+    /// A desktop client starts the bridge in any directory, hence the hint.
     pub(super) fn no_directory(&self, error: &store::StoreError) -> Failure {
         Failure::other(format!(
             "{error}\nname the directory of your .mcp.json with --project"
         ))
     }
 
-    /// What to say where none runs and none may be started.
+    /// The error when no gateway runs and none may be started.
     pub(super) async fn nobody(&self) -> Failure {
         match Remote::new(&self.remote, &self.environment) {
             Ok(remote) => match remote.not_here().await {
@@ -144,9 +143,9 @@ impl ConnectPlan {
         }
     }
 
-    /// Where it is, as the settings and the data directory say now.
+    /// The gateway's address, by the current settings and data directory.
     pub(super) fn target(&self) -> Result<GatewayAddress, Failure> {
-        // Before the rest is read: a later start must not pass for this one.
+        // Read first: a later start must not be taken for this one.
         let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
         let remote = Remote::new(&self.remote, &self.environment)?;
         let base = remote.url();
@@ -187,7 +186,7 @@ impl ConnectPlan {
         Ok(headers)
     }
 
-    /// What to say when the credential is not taken.
+    /// The message for a refused credential.
     pub(super) fn denied(&self, target: &GatewayAddress) -> String {
         let url = &target.url;
         match &self.place {

@@ -1,4 +1,4 @@
-//! An HTTP answer as messages.
+//! An HTTP response as messages.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use upstream::{Events, ResponseBody};
 use wire::sse::Event;
 use wire::{Message, Outcome, RpcError, code};
 
-/// One message, however large lists grow.
+/// The limit for one message; lists can be large.
 const LARGEST: usize = 64 << 20;
 const REFUSAL: usize = 1 << 20;
 const RETRY: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ pub(super) enum GatewayReply {
     Nothing,
 }
 
-/// The messages of an event stream, and how far it was read.
+/// The messages of an event stream, and the position of the last event read.
 pub(super) struct GatewayStream {
     events: Events,
     url: String,
@@ -35,7 +35,7 @@ pub(super) struct GatewayStream {
     pub retry: Duration,
 }
 
-/// Judges an answer by its head; one that is a refusal is read for its reason.
+/// Classifies a response by its head; reads the reason from a refusal.
 pub(super) async fn read(
     response: Response<ResponseBody>,
     gateway: &GatewayLink,
@@ -96,8 +96,8 @@ async fn refusal(
 }
 
 impl GatewayStream {
-    /// The next message, or None when the stream is over. Loses nothing when
-    /// it is dropped half way.
+    /// The next message, or `None` at the end of the stream. Cancel safe: a
+    /// dropped future loses nothing.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, BridgeError> {
         loop {
             match self.events.ready() {
@@ -133,7 +133,7 @@ impl GatewayStream {
         event.is_message().then(|| event.data.into())
     }
 
-    /// Goes on where `earlier` stopped.
+    /// Continues after the last event of `earlier`.
     pub(super) fn after(
         mut self: Box<GatewayStream>,
         earlier: &GatewayStream,

@@ -1,5 +1,5 @@
-//! The gateway of the project: found, or started. Of several that are
-//! started at once one gets the data directory; all use that one.
+//! Finds the gateway of the project, or starts it. If several clients start one
+//! at once, one gateway gets the data directory and all clients use it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::cli::remote::ENTRY_KEY;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
-/// Of what a gateway says that cannot start.
+/// The limit for the stderr of a gateway that cannot start.
 const WORDS: u64 = 4096;
 
 pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> {
@@ -59,8 +59,8 @@ pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> 
     }
 }
 
-/// Runs `portway serve` beside us; it ends by itself. What it says before it
-/// has a log, and the end of that if it ends.
+/// Starts `portway serve` as an independent process. Returns its stderr: the
+/// output before it has a log, which closes when the process exits.
 pub(super) async fn spawn(plan: &ConnectPlan) -> std::io::Result<ChildStderr> {
     let mut command = Command::new(background::program()?);
     command.args(["serve", background::DETACH]);
@@ -78,8 +78,8 @@ pub(super) async fn spawn(plan: &ConnectPlan) -> std::io::Result<ChildStderr> {
         .stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let stderr = child.stderr.take();
-    // This one only starts the other: whoever ends us with all our children
-    // shall not end what others use.
+    // The child only starts the gateway process: killing the bridge and its
+    // children must not end a gateway that other clients use.
     let _ = tokio::time::timeout(PATIENCE, child.wait()).await;
     stderr.ok_or_else(|| std::io::Error::other("it has no stderr"))
 }

@@ -1,5 +1,5 @@
-//! What the client writes, line by line. A thread reads: nothing can be made
-//! to wait for a terminal or a file as it can for a socket.
+//! The client's input, line by line. A thread reads it: reads from a terminal
+//! or a file cannot be made asynchronous as those from a socket can.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -11,7 +11,7 @@ pub(super) enum ClientLine {
     TooLong,
 }
 
-/// Lines that wait to be looked at.
+/// The number of lines in the queue.
 const WAITING: usize = 4;
 
 /// The lines until stdin ends.

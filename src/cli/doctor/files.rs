@@ -1,4 +1,4 @@
-//! The configuration files of all layers, as `portway check` judges them.
+//! Checks the configuration files of all layers, as `portway check` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use lab::{Finding, Severity, counted};
 
 pub(super) struct FileFindings {
     pub findings: Vec<Finding>,
-    /// What is in force and can be used.
+    /// The servers in force with a valid definition.
     pub servers: Vec<(String, ServerSpec)>,
 }
 
@@ -31,7 +31,7 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     let mut paths = BTreeSet::new();
     let (mut servers, mut broken) = (0, false);
     for report in reports {
-        // A file may hold more than one layer; its error is one.
+        // A file may hold more than one layer; its error is reported once.
         let first = paths.insert(&report.path);
         servers += report.servers.len();
         if let Some(problem) = report.error.as_ref().filter(|_| first) {

@@ -1,5 +1,5 @@
-//! The running Portway, if there is one: where it is, its version, whether it
-//! takes our token, and which of its servers are in trouble.
+//! Checks the running gateway, if there is one: its address, its version,
+//! whether it accepts the token, and which of its servers have failed.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::cli::remote::Remote;
 use config::settings::Settings;
 use lab::{Finding, counted, short};
 
-/// For each question; it stands on the same machine, mostly.
+/// For each request; the gateway is usually on the same machine.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Characters of a server's error.
@@ -24,7 +24,7 @@ const REASON: usize = 600;
 #[derive(Default)]
 pub(super) struct RunningGateway {
     pub findings: Vec<Finding>,
-    /// On its servers.
+    /// Findings about its servers.
     pub servers: Vec<Finding>,
     pub answers: bool,
 }
@@ -87,7 +87,7 @@ async fn ask(remote: &Remote, path: &str) -> Result<Value, Failure> {
     }
 }
 
-/// With the reasons of one that cannot do all it should.
+/// Includes the reasons of a gateway that is degraded.
 fn condition(url: &str, health: &Value) -> Finding {
     if health["status"] == "ok" {
         return Finding::ok("gateway", format!("runs at {url}"));
@@ -131,7 +131,7 @@ fn not_running(url: &str, reason: &str) -> Finding {
     Finding::note("gateway", found).with("start one with `portway`")
 }
 
-/// Whether a start would get its address. Bound for a moment and given back.
+/// Whether a gateway could bind its address. Binds it for a moment.
 fn port(listen: SocketAddr) -> Finding {
     let error = match TcpListener::bind(listen) {
         Ok(_) => return Finding::ok("address", format!("{listen} is free")),
@@ -208,8 +208,8 @@ async fn servers(remote: &Remote, running: &mut RunningGateway) {
     running.servers.extend(gaps(list));
 }
 
-/// What the containment of running servers does not prevent; servers with the
-/// same gap share a finding.
+/// The gaps in the containment of running servers; servers with the same gap
+/// share a finding.
 fn gaps(list: &[Value]) -> Vec<Finding> {
     let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for server in list {

@@ -1,4 +1,4 @@
-//! What this machine gives: ways to hold process trees, limits, a clock.
+//! Checks the machine: containment of process trees, limits, the clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,13 +8,13 @@ use lab::Finding;
 use upstream::containment::{self, ContainmentStep};
 use upstream::process;
 
-/// The protocol's own date: no clock that is right shows an earlier one.
+/// The date of the protocol revision: a correct clock shows no earlier one.
 const NOT_BEFORE: Duration = Duration::from_secs(1_785_196_800);
 
 /// Descriptors of the program itself, and of one server.
 const OWN_FILES: u64 = 64;
 const FILES_PER_SERVER: u64 = 8;
-/// Clients that should at least find room.
+/// The least number of clients that the limits should leave room for.
 const CLIENTS: u64 = 256;
 const PROCESSES_PER_SERVER: u64 = 8;
 

@@ -1,5 +1,5 @@
-//! `portway doctor`: looks for what is wrong here, with and without a running
-//! Portway, and says what to do. It changes nothing.
+//! `portway doctor`: looks for problems, with and without a running gateway,
+//! and suggests a fix for each. It changes nothing.
 
 mod files;
 mod gateway;
@@ -29,10 +29,9 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// A title, and the findings under it.
 type DoctorSection = (&'static str, Vec<Finding>);
 
-/// Exits with 1 if something is bad.
+/// Exits with 1 if a finding is bad.
 pub(super) fn main(args: &DoctorArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let sections = examine(args, environment).await?;
@@ -77,8 +76,8 @@ async fn examine(
     ])
 }
 
-/// The settings a start would have. Bad ones are a finding, and the rest is
-/// looked at without them.
+/// The settings that `serve` would use. Invalid ones become a finding, and the
+/// other checks run without them.
 fn settings(
     args: &DoctorArgs,
     environment: &BTreeMap<String, String>,
@@ -104,7 +103,7 @@ fn settings(
     Ok((resolved(settings)?, vec![finding]))
 }
 
-/// With the project's own path, as `serve` has it.
+/// The settings with the project's canonical path, as `serve` has it.
 fn resolved(mut settings: Settings) -> Result<Settings, Failure> {
     settings.project = settings.project.canonicalize().map_err(|error| {
         Failure::usage(format!(

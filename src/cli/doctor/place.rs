@@ -1,4 +1,4 @@
-//! The data directory and what is in it.
+//! Checks the data directory, its files, and the database.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -12,11 +12,11 @@ use config::settings::{Settings, StorageType};
 use lab::{Finding, counted};
 use store::Holder;
 
-/// How far the clock of a database may be away before tokens of users expire
-/// too early or too late.
+/// How far the clock of a database may differ before tokens of users expire too
+/// early or too late.
 const SKEW: Duration = Duration::from_secs(30);
 
-/// For the whole look at a database.
+/// The limit for all checks of a database.
 const DATABASE: Duration = Duration::from_secs(15);
 
 pub(super) fn examine(settings: &Settings, answers: bool) -> Vec<Finding> {

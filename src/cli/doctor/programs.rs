@@ -1,5 +1,4 @@
-//! The runtimes that servers are started with: hints for those that are not
-//! there, versions of those that are.
+//! The runtimes of servers: hints for missing ones, versions of the others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +11,12 @@ use tokio::io::AsyncReadExt;
 use lab::{Finding, short};
 use upstream::process::ProcessCommand;
 
-/// `npx --version` starts a whole Node.
+/// `npx --version` starts a whole Node process.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 4;
 const LONGEST: u64 = 4096;
 
-/// What MCP servers of today are written for.
+/// The oldest version that current MCP servers support.
 const OLDEST_NODE: u64 = 18;
 
 const RUNTIMES: &[&str] = &[
@@ -29,7 +28,7 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// What to do about one that is not found.
+/// The hint for a program that is not found.
 pub(super) fn hint(program: &str) -> &'static str {
     match base(program) {
         "npx" | "npm" | "node" => {
@@ -46,7 +45,7 @@ pub(super) fn hint(program: &str) -> &'static str {
     }
 }
 
-/// What known runtimes say of themselves, by path.
+/// The versions that known runtimes print, by path.
 pub(super) async fn versions(
     found: &BTreeMap<String, ProcessCommand>,
 ) -> BTreeMap<String, Result<String, String>> {
@@ -92,7 +91,7 @@ async fn version(path: &str, command: &ProcessCommand) -> Result<String, String>
     }
 }
 
-/// A runtime that is too old is found out here, and not by its stack trace.
+/// Reports a runtime that is too old before a server crashes on it.
 pub(super) fn judged(path: &str, version: &str, of: &str) -> Finding {
     let found = format!("{path} {version} {of}");
     let major: Option<u64> = version

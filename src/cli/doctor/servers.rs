@@ -1,4 +1,4 @@
-//! What the definitions need: variables, programs, addresses.
+//! Checks the needs of the definitions: variables, programs, addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use lab::{Finding, counted};
 use upstream::containment::{self, ContainmentStep};
 use upstream::{HttpClient, process};
 
-/// For one address, from the first packet to the head of the answer.
+/// The limit for one address, from connect to the head of the response.
 const REACH: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 32;
 
-/// A definition, filled in as far as that goes.
+/// A definition with its variables expanded as far as possible.
 struct LaunchableServer<'s> {
     name: &'s str,
     launch: Launch,
@@ -72,14 +72,14 @@ pub(super) async fn examine(
     findings
 }
 
-/// What definitions give away by themselves, for servers that do not run.
+/// The containment gaps that definitions declare, for servers that do not run.
 pub(super) fn gaps(servers: &[(String, ServerSpec)]) -> Vec<Finding> {
     let stdio = |spec: &ServerSpec| spec.transport() == TransportKind::Stdio;
     let on = servers
         .iter()
         .filter(|(_, spec)| spec.enabled && stdio(spec));
     on.flat_map(|(name, spec)| {
-        // What `auto` comes to is found when the server runs.
+        // The step that `auto` selects is known only when the server runs.
         let step = ContainmentStep::named(spec.containment).unwrap_or(ContainmentStep::Namespace);
         let gaps = containment::gaps(step, spec.privileges);
         gaps.into_iter().map(|text| gap(name, text))
@@ -93,7 +93,7 @@ pub(super) fn gap(names: &str, gap: &str) -> Finding {
     Finding::warn("containment", format!("{names}: {gap}"), todo)
 }
 
-/// What can be looked at although something else is not filled in.
+/// The command alone, which can be checked although other variables are unset.
 fn command_alone<'s>(
     name: &'s str,
     spec: &ServerSpec,
@@ -109,7 +109,7 @@ fn command_alone<'s>(
     let bare = ServerSpec::new(config::Target::Stdio {
         command: command.clone(),
         args: Vec::new(),
-        // Programs are looked for there.
+        // Programs are looked up in it.
         env: env.get_key_value("PATH").map(owned).into_iter().collect(),
         cwd: cwd.clone(),
     });
@@ -120,7 +120,7 @@ fn command_alone<'s>(
     })
 }
 
-/// The message names the variable, and what to do.
+/// Splits the problem's message, which names the variable and the fix.
 fn unset(name: &str, problem: &Problem) -> Finding {
     let (found, todo) = match problem.message.split_once("; ") {
         Some((found, todo)) => (found, todo),
@@ -130,7 +130,7 @@ fn unset(name: &str, problem: &Problem) -> Finding {
     Finding::bad("variable", found, todo)
 }
 
-/// Each program once, however many servers use it.
+/// Checks each program once, however many servers use it.
 async fn commands(
     ready: &[LaunchableServer<'_>],
     settings: &Settings,
@@ -216,7 +216,7 @@ async fn reach(ready: &LaunchableServer<'_>) -> Finding {
     }
 }
 
-/// The status of an answer to a question that does nothing: any will do.
+/// The status of the response to a harmless request: any status will do.
 async fn head(url: &Url, headers: &IndexMap<String, String>) -> Result<StatusCode, String> {
     let client = HttpClient::new(url).map_err(|error| error.to_string())?;
     let mut request = Request::get(&url[Position::BeforePath..Position::AfterQuery])

@@ -17,7 +17,7 @@ use crate::cli::terminal::{Terminal, confirm, is_attended, note};
 
 type Environment = BTreeMap<String, String>;
 
-/// Whose the records are that the admin token makes.
+/// The owner of the records that the admin token creates.
 const ADMIN: &str = "admin";
 
 fn called(entry: &Value) -> String {
@@ -30,8 +30,8 @@ fn count(tools: usize) -> String {
     format!("{tools} tool{s}")
 }
 
-/// Two tools of one name, and a slip in one, are the usual trouble, and have a
-/// remedy.
+/// Adds advice for the usual mistakes: two tools with the same name, and a
+/// misspelt one.
 fn advised(failure: Failure) -> Failure {
     match failure {
         Failure::Refused { message, .. } if message.contains("two bound tools") => Failure::usage(
@@ -133,7 +133,7 @@ pub(super) async fn rotate(
         "Give {} a new key? The old one opens nothing then.",
         called(&entry)
     );
-    // A script that rotates keys means it.
+    // A script that rotates keys is not asked for confirmation.
     if is_attended() && !confirm(&question, args.yes)? {
         return out.done(ExitCode::FAILURE);
     }

@@ -1,4 +1,4 @@
-//! Which entry and which tools are meant, by what people call them.
+//! Finds the entry and the tools that a user names.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use store::KEY_PREFIX;
 
 pub(super) const ENTRIES: &str = "/api/v1/mcp_v2";
 const TOOLS: &str = "/api/v1/tools";
-/// Records asked for at a time, and how often.
+/// Records per request, and the maximum number of requests.
 const PAGE: usize = 1000;
 const PAGES: usize = 1000;
 
-/// All of a list.
+/// All records of a paged list.
 pub(super) async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
     let mut all = Vec::new();
     for _ in 0..PAGES {
@@ -66,13 +66,13 @@ pub(super) async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure
     }
 }
 
-/// Where an entry is in the API.
+/// The API path of an entry.
 pub(super) fn path(entry: &Value) -> String {
     format!("{ENTRIES}/{}", text(entry, "mcp_instance_id"))
 }
 
-/// The records of tools given as `server:tool`, made where they are missing;
-/// as bindings.
+/// The bindings for tools given as `server:tool`; missing tool records are
+/// created.
 pub(super) async fn bindings(
     remote: &Remote,
     owner: &str,
@@ -138,7 +138,7 @@ fn key(typed: &str) -> Result<(&str, &str), Failure> {
     }
 }
 
-/// What a server has now; what is no server of its own may have tools too.
+/// The tools of a server, or of a name that is no configured server.
 async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure> {
     let (listed, failure) = match remote.get(&format!("{}/tools", path_of(server))).await {
         Ok(listed) => (listed.as_array().cloned().unwrap_or_default(), None),
@@ -165,7 +165,7 @@ async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure
     }
 }
 
-/// The tools of an entry that are meant: `server:tool`, or its own name.
+/// The tools of an entry, named as `server:tool` or by the entry's own name.
 pub(super) async fn bound(
     remote: &Remote,
     entry: &Value,

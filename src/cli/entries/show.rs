@@ -12,7 +12,7 @@ use crate::cli::servers::text;
 use crate::cli::terminal::{Cell, Table, in_one_line};
 use crate::cli::terminal::{Terminal, Tint, note};
 
-/// Entries that are asked for at once.
+/// Entries requested in parallel.
 const TOGETHER: usize = 8;
 
 pub(super) async fn ls(
@@ -58,7 +58,7 @@ pub(super) async fn ls(
     out.done(ExitCode::SUCCESS)
 }
 
-/// How many it has; nothing if it has just been removed.
+/// The number of tools; empty if the entry has just been removed.
 async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
     let path = format!("{}/tools?include_disabled=true", find::path(entry));
     match remote.get(&path).await {
@@ -68,7 +68,7 @@ async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
     }
 }
 
-/// The end of a key, which is all that is known of it.
+/// The end of a key, which is the only stored part of it.
 fn hint(key: &Value) -> String {
     format!("…{}", text(key, "hint"))
 }
@@ -140,7 +140,7 @@ pub(super) async fn one(
     out.done(ExitCode::SUCCESS)
 }
 
-/// A key that was just given out: this is the only time it is seen.
+/// Prints a new key: it cannot be shown again.
 pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Terminal) {
     let (key, base) = (text(answer, "api_key"), remote.url());
     if key.is_empty() {
@@ -171,7 +171,7 @@ pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Terminal) {
             ),
         ),
         ("a JSON file", settings.to_string()),
-        // Clients start it wherever they like, and arguments can be read by others.
+        // Clients start it in any directory, and other users can read arguments.
         (
             "a command",
             format!("{ENTRY_KEY}={key} portway connect --url {base}"),

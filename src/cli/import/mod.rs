@@ -1,4 +1,4 @@
-//! `portway import`: servers of another client, into this project.
+//! `portway import`: adds the servers of another client to this project.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,10 +19,10 @@ use target::ImportTarget;
 mod preview;
 mod target;
 
-/// No client's file comes near it.
+/// No client's file is this large.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Someone who answers at all does so at once.
+/// A gateway that answers at all does so within this time.
 const GLANCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub struct ImportArgs {
     remote: RemoteArgs,
 }
 
-/// Exits with 1 when something that was asked for was not imported.
+/// Exits with 1 when a selected server was not imported.
 pub(super) fn main(args: &ImportArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(run(args, environment))
 }
@@ -105,7 +105,7 @@ async fn run(
     Ok(complete)
 }
 
-/// What a client has, and where from.
+/// The servers of a client, and the files they come from.
 struct ClientServers {
     client: ClientApp,
     files: Vec<PathBuf>,
@@ -142,7 +142,7 @@ fn read_file(
         true => Failure::other(complaint),
         false => Failure::usage(complaint),
     })?;
-    // Its directory says something too.
+    // The directory helps to detect the client too.
     let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let client = shape.or_else(|| import::detect(&whole.display().to_string(), &text));
     let Some(client) = client else {
@@ -199,7 +199,7 @@ fn read_client(
     })
 }
 
-/// The content, or a complaint.
+/// The content of a file, or an error message.
 fn text_of(file: &Path) -> Result<String, String> {
     let complain = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
     let open = || {

@@ -1,4 +1,4 @@
-//! What an import would do, before it does it.
+//! A preview of an import.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use config::view::title;
 use config::{ServerName, ServerSpec, masked_config};
 use upstream::printable;
 
-/// What the person asked for.
+/// The options of the import.
 pub(super) struct ImportSelection {
     only: BTreeSet<String>,
     rename: BTreeMap<String, String>,
@@ -27,15 +27,15 @@ pub(super) enum ImportVerdict {
     Replaced,
     Same,
     Clash,
-    /// Portway itself.
+    /// The server is Portway itself.
     Skipped,
     Bad,
 }
 
 pub(super) struct ImportRow {
-    /// The name it gets.
+    /// The name in the project.
     pub name: String,
-    /// The one it has, where that is another.
+    /// The name in the client's file, if it differs.
     original: Option<String>,
     pub verdict: ImportVerdict,
     pub spec: Option<(ServerName, ServerSpec)>,
@@ -75,7 +75,7 @@ impl ImportSelection {
         })
     }
 
-    /// A name that is not there was mistyped.
+    /// An unknown name is reported, because it is probably a typing error.
     fn check(&self, found: &[ImportedServer]) -> Result<(), Failure> {
         let known: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
         let asked = self.only.iter().map(|name| ("--only", name));
@@ -130,7 +130,7 @@ impl Preview {
         })
     }
 
-    /// What is to be written.
+    /// The servers to write.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (&ImportRow, &ServerName, &ServerSpec)> {
         self.rows
             .iter()
@@ -138,7 +138,7 @@ impl Preview {
             .filter_map(|row| row.spec.as_ref().map(|(name, spec)| (row, name, spec)))
     }
 
-    /// Whether all of it will be there.
+    /// Whether every selected server will be imported.
     pub(super) fn is_complete(&self) -> bool {
         let good =
             |row: &ImportRow| !matches!(row.verdict, ImportVerdict::Clash | ImportVerdict::Bad);

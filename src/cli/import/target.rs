@@ -1,6 +1,5 @@
-//! Where imported servers go: into the project's `.mcp.json`, which a running
-//! Portway follows, or, where definitions are in a database, to the Portway
-//! that runs on it.
+//! The target of an import: the project's `.mcp.json`, which a running gateway
+//! watches, or, if definitions are in a database, the gateway that runs on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,10 +18,10 @@ use config::view::definition_fields;
 use config::{Dialect, ServerDefinitions, ServerName, ServerSpec, masked_config, parse_file};
 use store::ReplaceError;
 
-/// It may hold secrets.
+/// The file may hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
 
-/// How often the change is made anew on what somebody else has just saved.
+/// How often the edit is repeated after another program changed the file.
 const TRIES: usize = 5;
 
 pub(super) enum ImportTarget {
@@ -30,7 +29,7 @@ pub(super) enum ImportTarget {
         path: PathBuf,
         servers: ServerDefinitions,
     },
-    /// Names and definitions as they are shown, secrets covered.
+    /// Names and definitions as the API shows them, with masked secrets.
     Gateway {
         url: String,
         servers: BTreeMap<String, Value>,
@@ -69,7 +68,7 @@ impl ImportTarget {
         Ok(ImportTarget::File { path, servers })
     }
 
-    /// Whether a server of that name is there, and if so, the same.
+    /// Whether the target has a server of that name, and if so, the same one.
     pub(super) fn holds(&self, name: &ServerName, spec: &ServerSpec) -> Option<bool> {
         match self {
             ImportTarget::File { servers, .. } => {
@@ -150,7 +149,7 @@ async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A name may hold blanks.
+/// The API path of a server; its name may contain spaces.
 fn server_path(name: &ServerName) -> Result<String, Failure> {
     let mut url = Url::parse("http://portway/api/mcp/servers").map_err(Failure::other)?;
     if let Ok(mut segments) = url.path_segments_mut() {

@@ -1,4 +1,4 @@
-//! What a client is given, from what was typed.
+//! The definition of Portway for a client, made from the command line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +13,12 @@ use config::Secret;
 use config::import::ClientApp;
 use config::settings::Settings;
 
-/// What is shorter could not be kept out of what is printed.
+/// A shorter key could not be reliably masked in the output.
 const SHORTEST_KEY: usize = 8;
 const ADMIN_TOKEN: &str = "PORTWAY_ADMIN_TOKEN";
 
-/// The key that was meant: also that of the environment, which other users of
-/// the machine cannot see.
+/// The entry's key: from the argument, or from the environment, which other
+/// users of the machine cannot read.
 pub(super) fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Option<Secret> {
     let kept = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     match (&args.entry, args.admin || args.server.is_some()) {
@@ -81,8 +81,8 @@ fn key(
         Some(_) => ENTRY_KEY,
         None => ADMIN_TOKEN,
     };
-    // It starts a command, which finds the token of this machine by itself
-    // but is told no variables.
+    // Claude Desktop starts a command, which finds the token of this machine by
+    // itself but gets no variables.
     let desktop = args.target.client == ClientApp::ClaudeDesktop;
     if desktop && given.is_none() {
         return Ok(KeyReference::Unneeded);
@@ -106,12 +106,12 @@ fn key(
     })
 }
 
-/// As typed; what is wrong with it is said without repeating it.
+/// Accepts any text, so that clap's errors never repeat a secret.
 pub(super) fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(text))
 }
 
-/// As it goes into a header.
+/// The key, if it is valid in a header.
 fn checked(key: &Secret) -> Result<Secret, Failure> {
     let text = key.expose();
     let fits = text.len() >= SHORTEST_KEY && text.bytes().all(|b| b.is_ascii_graphic());
@@ -123,7 +123,7 @@ fn checked(key: &Secret) -> Result<Secret, Failure> {
     }
 }
 
-/// What a client that only starts commands starts.
+/// The arguments for a client that can only start commands.
 fn connect(args: &InstallArgs, settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut words = vec!["connect".to_owned()];
     if let Some(url) = &args.remote.url {

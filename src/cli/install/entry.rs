@@ -1,5 +1,5 @@
-//! Portway as each client spells a server, and whether what stands in a
-//! client's file is that.
+//! Portway as a server in each client's format, and the check whether an entry
+//! in a client's file is that.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use super::super::clients::FileScope;
 /// The table of Codex's file.
 const CODEX_SECTION: &str = "mcp_servers";
 
-/// Where in which client's file.
+/// The client's file, and the name of the server in it.
 pub(super) struct InstallTarget {
     pub client: ClientApp,
     pub scope: FileScope,
@@ -25,29 +25,29 @@ pub(super) struct InstallTarget {
     pub project: PathBuf,
 }
 
-/// What is written there.
+/// The content of the entry.
 pub(super) struct PortwayDefinition {
     /// The endpoint.
     pub url: String,
     pub key: KeyReference,
-    /// How a client that only starts commands does it.
+    /// The command for clients that can only start commands.
     pub command: String,
     pub args: Vec<String>,
 }
 
-/// How a client gets at the key.
+/// The way in which a client gets the key.
 pub(super) enum KeyReference {
-    /// Under the name of a variable.
+    /// The file names a variable.
     Variable(String),
     Written {
         variable: String,
         value: Secret,
     },
-    /// Whoever starts a command on this machine needs none.
+    /// A command that starts on this machine needs no key.
     Unneeded,
 }
 
-/// What a client's file has under our name.
+/// The server under Portway's name in a client's file.
 pub(super) struct InstalledServer {
     pub fields: Map<String, Value>,
     pub grafts: Vec<Graft>,
@@ -55,20 +55,20 @@ pub(super) struct InstalledServer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ownership {
-    /// As we write it.
+    /// As `install` writes it.
     Ours,
-    /// It leads to a Portway, but somebody has changed it.
+    /// It refers to a Portway, but the user has changed it.
     Edited,
     Foreign,
 }
 
 impl InstallTarget {
-    /// Whether others of the project have the file.
+    /// Whether the file is shared with other members of the project.
     pub(super) fn is_shared(&self) -> bool {
         self.scope == FileScope::Project && self.client != ClientApp::ClaudeCode
     }
 
-    /// The keys that lead to the server.
+    /// The path of keys to the server.
     fn path(&self, text: &str) -> Result<Vec<String>, EditError> {
         let name = self.name.as_str();
         let directory = self.project.display().to_string();
@@ -91,14 +91,14 @@ impl InstallTarget {
         Ok(path.into_iter().map(str::to_owned).collect())
     }
 
-    /// What is to be put into a text.
+    /// The changes that add Portway to a text.
     pub(super) fn grafts(
         &self,
         text: &str,
         entry: &PortwayDefinition,
     ) -> Result<Vec<Graft>, EditError> {
         let mut fields = self.fields(entry);
-        // The newer shape of opencode's file has other words for these.
+        // The newer format of opencode's file has other names for these.
         if self.client == ClientApp::OpenCode && self.path(text)?.len() > 2 {
             fields.shift_remove("oauth");
             fields.shift_remove("enabled");
@@ -131,7 +131,7 @@ impl InstallTarget {
         Ok(vec![member, element])
     }
 
-    /// What is there under our name, as it would have been put in.
+    /// The server under Portway's name, in the form in which it is added.
     pub(super) fn found(&self, text: &str) -> Result<Option<InstalledServer>, EditError> {
         let value = match self.client {
             ClientApp::Codex => config::edit::table_at(text, CODEX_SECTION, &self.name)?,
@@ -211,7 +211,7 @@ impl InstallTarget {
         fields
     }
 
-    /// Who wrote the server that has our name.
+    /// Whether `install` wrote the server that has Portway's name.
     pub(super) fn whose(&self, fields: &Map<String, Value>) -> Ownership {
         let word = |name: &str| fields.get(name).and_then(Value::as_str);
         let leads_to_us = match (word("command"), word("url")) {

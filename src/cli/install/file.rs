@@ -1,4 +1,4 @@
-//! A client's own file: read, kept aside, replaced.
+//! A client's own file: read, backed up, replaced.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -8,44 +8,42 @@ use std::path::{Path, PathBuf};
 use super::super::failure::Failure;
 use store::{ReplaceError, Timestamp};
 
-/// No client's file comes near it.
+/// No client's file is this large.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// How many backups of a file there are.
 const BACKUPS: usize = 5;
 
-/// How often a change is made anew on what the client has just saved.
+/// How often an edit is repeated after the client changed the file.
 pub(super) const TRIES: usize = 5;
 
-/// Where they lie, beside the file. Git does not see it: they may hold keys.
+/// The backup directory, beside the file. Hidden from Git: it may hold keys.
 const ASIDE: &str = ".portway-backups";
 
-/// The end of a backup that says there was no file.
+/// The suffix of a backup that records that there was no file.
 const NO_FILE: &str = "-none";
 
 pub(super) struct ClientFile {
     pub path: PathBuf,
     /// `None` where there is no file.
     pub found: Option<String>,
-    /// Others may read a new one: it belongs to a project.
+    /// Other users may read a new file, because it belongs to a project.
     pub shared: bool,
 }
 
-/// What is to become of it.
+/// The new state of the file.
 pub(super) enum FileChange<'t> {
     Text(&'t str),
-    /// Nothing is left in it; `ours` if all of it was.
+    /// The file has no content left; `ours` if Portway wrote all of it.
     Gone {
         ours: bool,
     },
 }
 
-/// Whether it happened.
 #[derive(PartialEq, Eq)]
 pub(super) enum ReplaceOutcome {
-    /// The file as it was is there.
+    /// The file is replaced; `backup` has its previous content.
     Done { backup: Option<PathBuf> },
-    /// Somebody else has just written: read it again.
+    /// Another program changed the file: read it again.
     Changed,
 }
 
@@ -73,7 +71,7 @@ impl ClientFile {
         self.found.as_deref().unwrap_or_default()
     }
 
-    /// What backups say, the newest first; `None` where there was no file.
+    /// The contents of the backups, newest first; `None` if there was no file.
     pub(super) fn before(&self) -> Vec<Option<String>> {
         let mut paths = self.backups();
         paths.reverse();
@@ -84,8 +82,8 @@ impl ClientFile {
         paths.into_iter().filter_map(read).collect()
     }
 
-    /// Keeps the file aside and puts the next in its place. A `private` one
-    /// is its owner's alone from then on.
+    /// Backs the file up and replaces it. A `private` file is readable only by
+    /// its owner afterwards.
     pub(super) fn replace(
         &self,
         next: &FileChange<'_>,
@@ -100,7 +98,7 @@ impl ClientFile {
             FileChange::Gone { ours: false } | FileChange::Text(_) => self.keep_aside()?,
         };
         if private && self.found.is_some() {
-            // Before the secret is there, not after.
+            // Before the secret is written, not after.
             close(&self.path).map_err(|error| fail(&error))?;
         }
         let seen = self.found.as_ref().map(String::as_bytes);
@@ -134,7 +132,7 @@ impl ClientFile {
             return Err(ReplaceError::Changed);
         }
         std::fs::remove_file(&self.path)?;
-        // They only say that there was no file, which is true again.
+        // They only record that there was no file, which is true again.
         for backup in self.backups() {
             if backup.to_string_lossy().ends_with(NO_FILE) {
                 let _ = std::fs::remove_file(backup);
@@ -143,8 +141,8 @@ impl ClientFile {
         Ok(())
     }
 
-    /// A file that is not there leaves a mark only beside older backups,
-    /// which would otherwise be taken for its past.
+    /// Backs the file up. A missing file is recorded only if there are older
+    /// backups, which would otherwise be taken for its previous content.
     fn keep_aside(&self) -> Result<Option<PathBuf>, Failure> {
         if self.found.is_none() && self.backups().is_empty() {
             return Ok(None);
@@ -154,7 +152,7 @@ impl ClientFile {
         let mut name = self.prefix();
         name.push(format!("{time}{end}"));
         let directory = self.aside();
-        // A project could have it lead anywhere, and backups hold keys.
+        // A project could link it to any directory, and backups hold keys.
         if directory.is_symlink() {
             return Err(unusable(&directory, "is a symbolic link; remove it"));
         }

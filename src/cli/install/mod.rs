@@ -1,4 +1,4 @@
-//! `portway install` and `uninstall`: Portway in a client's own file.
+//! `portway install` and `uninstall`: add Portway to a client's own file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -140,7 +140,7 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
     ))
 }
 
-/// The text without the Portway that is there already, if it is ours.
+/// The text without an existing entry of Portway, if `install` wrote it.
 fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String, Failure> {
     let fail = |error| unusable(&file.path, error);
     let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)? else {
@@ -194,7 +194,7 @@ fn take_out(
         let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
         let next = match &pruned {
             PruneOutcome::Text(text) => FileChange::Text(text),
-            // A link is the person's own.
+            // A symbolic link belongs to the user.
             PruneOutcome::Nothing if path.is_symlink() => FileChange::Text("{}\n"),
             PruneOutcome::Nothing => FileChange::Gone {
                 ours: reason.is_none(),
@@ -336,7 +336,7 @@ fn backup_note(backup: Option<&Path>) -> String {
     }
 }
 
-/// What is new, and nothing of what is there: that may be secret.
+/// The added lines only: the rest of the file may be secret.
 fn diff(path: &Path, grafted: &GraftResult) -> String {
     let mut text = format!("+++ {}\n", path.display());
     for added in &grafted.added {

@@ -1,4 +1,4 @@
-//! What is to be tried: a server of the files, an address, or a command.
+//! The server under test: one of the files, an address, or a command.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
     }
 }
 
-/// What `--env` and `--header` say.
+/// Adds the values of `--env` and `--header`.
 fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
     match &mut spec.target {
         Target::Stdio { env, .. } => {
@@ -105,7 +105,7 @@ fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The part of a package's or a script's name that is not the same everywhere.
+/// The distinctive part of a package's or a script's name.
 fn telling(package: &str) -> &str {
     const COMMON: &[&str] = &[
         "index", "main", "server", "dist", "build", "src", "lib", "bin",

@@ -1,5 +1,5 @@
-//! `portway migrate --from`: records of another application, in a table or a
-//! file, become entries with the same keys. Their source is only read.
+//! `portway migrate --from`: turns records of another application, in a table
+//! or a file, into entries with the same keys. The source is only read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use config::settings::Settings;
 use store::{Adoption, EntryId, ForeignRecord, Instance, MigratedInstance, Store, StoredRecords};
 use upstream::printable;
 
-/// Records that are made together, or none of them.
+/// Records per batch; a batch is written completely or not at all.
 const AT_ONCE: usize = 200;
 
-/// An identifier of PostgreSQL is no longer.
+/// The limit for an identifier of PostgreSQL.
 const LONGEST_NAME: usize = 63;
 
-/// Where the records are.
+/// The location of the records.
 #[derive(Debug, PartialEq, Eq)]
 enum RecordSource {
     File(PathBuf),
@@ -28,7 +28,7 @@ enum RecordSource {
 }
 
 impl RecordSource {
-    /// A file, if there is one or it can be nothing else.
+    /// A file, if the text names one or cannot be a table.
     fn parse(text: &str) -> anyhow::Result<RecordSource> {
         let path = Path::new(text);
         if path.is_file() || text.contains('/') || text.ends_with(".json") {
@@ -57,22 +57,22 @@ impl RecordSource {
     }
 }
 
-/// The outcome for all records, or the one expected in a dry run.
+/// The result for all records, or the expected one in a dry run.
 #[derive(Serialize)]
 struct AdoptionReport<'a> {
     dry_run: bool,
     from: &'a str,
     migrated: Vec<MigratedRow>,
-    /// Those that are there already.
+    /// Records that already are entries.
     known: Vec<MigratedRow>,
     refused: Vec<RecordRemark>,
     warnings: Vec<RecordRemark>,
 }
 
-/// A record, and what is to be said of it.
+/// A record, and a remark about it.
 #[derive(Serialize)]
 struct RecordRemark {
-    /// Where it stands in its source, from 1.
+    /// Its position in the source, from 1.
     record: usize,
     mcp_instance_id: Option<String>,
     name: Option<String>,
@@ -90,7 +90,7 @@ impl RecordRemark {
     }
 }
 
-/// Whether every record was adopted.
+/// Returns whether every record was adopted.
 pub(super) async fn run(
     from: &str,
     args: &MigrateArgs,
@@ -116,7 +116,7 @@ pub(super) async fn run(
     Ok(report.refused.is_empty())
 }
 
-/// The usable records; of two with one key the first.
+/// The usable records; of two with the same key, only the first.
 fn usable(records: &[ForeignRecord]) -> Vec<(usize, Result<&Instance, String>)> {
     let mut keys = HashMap::new();
     let mut each = Vec::with_capacity(records.len());
@@ -141,7 +141,7 @@ fn foreseen(contents: &StoredRecords, records: &[ForeignRecord]) -> Vec<Adoption
             Some(holder) => holder.outcome(instance),
             None => Adoption::Made(MigratedInstance {
                 instance: instance.id,
-                // There is none before it is made.
+                // There is no id before the entry is created.
                 entry: EntryId(0),
                 name: instance.name.clone(),
                 tools: bindable(instance, &contents.tools),

@@ -1,4 +1,4 @@
-//! Addresses of a Portway: which are good, and which may get a credential.
+//! Addresses of a gateway: their validation, and which may get a credential.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -26,8 +26,8 @@ pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
     }
 }
 
-/// The address is printed and written into files, so it holds no password;
-/// one would not be sent either.
+/// The base URL. It is printed and written into files, so a password in it is
+/// refused; it would not be sent either.
 pub(super) fn base(text: &str) -> Result<Url, Failure> {
     let url = Url::parse(text)
         .ok()
@@ -43,7 +43,7 @@ pub(super) fn base(text: &str) -> Result<Url, Failure> {
     }
 }
 
-/// A name as it stands in a path.
+/// A name as a segment of a path.
 pub(crate) fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -57,7 +57,7 @@ pub(crate) fn segment(name: &str) -> String {
     out
 }
 
-/// How one that listens there is reached from here.
+/// The URL under which this machine reaches a listener.
 pub(crate) fn reached(listen: SocketAddr) -> String {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

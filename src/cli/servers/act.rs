@@ -15,12 +15,12 @@ use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::terminal::in_one_line;
 use crate::cli::terminal::{Terminal, Tint, confirm, note};
 
-/// Portway answers a start or an end within half a minute, whatever came of
-/// it; this is a bound for the way.
+/// Portway answers a start or a stop within 30 seconds, whatever the result;
+/// this limit also covers the network.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Who waits longer for a start is told what is going on.
+/// After this time a user who waits for a start sees a note.
 const SOON: Duration = Duration::from_secs(2);
-/// Servers that are asked for at once.
+/// Servers requested in parallel.
 const TOGETHER: usize = 8;
 
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub(crate) fn restart(args: &ActArgs, environment: &BTreeMap<String, String>) ->
     failure::run(act(args, environment, "restart", "connected"))
 }
 
-/// Each on its own: one that fails leaves the others alone.
+/// Acts on each server separately: a failure does not affect the others.
 async fn act(
     args: &ActArgs,
     environment: &BTreeMap<String, String>,
@@ -93,7 +93,7 @@ async fn act(
                 records.push(refused(name, &code, &message));
                 continue;
             }
-            // The others would hear the same.
+            // The others would fail in the same way.
             Err(failure) => return Err(failure),
         };
         let fits = record["status"] == wanted;

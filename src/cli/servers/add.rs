@@ -17,8 +17,8 @@ use crate::cli::terminal::{Terminal, Tint, note};
 use config::Secret;
 use config::settings::duration;
 
-/// Longer than Portway itself waits for a server by default: it says then
-/// what is wrong.
+/// Longer than Portway's own default limit for a start, after which it reports
+/// the error.
 const WAIT: Duration = Duration::from_secs(75);
 const PAUSE: Duration = Duration::from_millis(150);
 const SOON: Duration = Duration::from_secs(2);
@@ -63,8 +63,8 @@ pub struct AddArgs {
     command: Vec<String>,
 }
 
-/// Where the command begins that stands there without `--`: at the first word
-/// behind the name that is neither an option of ours nor a URL.
+/// The index of a command given without `--`: the first word after the name
+/// that is neither an option of `add` nor a URL.
 pub(crate) fn bare_command(args: &[OsString]) -> Option<usize> {
     if args.get(1).is_none_or(|verb| verb != "add") || args.iter().any(|arg| arg == "--") {
         return None;
@@ -82,7 +82,7 @@ pub(crate) fn bare_command(args: &[OsString]) -> Option<usize> {
     (3..args.len()).find(begins)
 }
 
-/// What clap would repeat in its complaints, and must not.
+/// Keeps a value out of clap's errors, which would repeat it.
 fn hidden(text: &str) -> Result<Secret, Infallible> {
     Ok(Secret::new(text))
 }
@@ -118,14 +118,14 @@ pub(crate) fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> Exi
     })
 }
 
-/// The record once the start has come to something, or as it is after a
-/// while.
+/// The record once the server has connected or failed, or when the wait is
+/// over.
 async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
     let path = path_of(text(&record, "id"));
     let started = Instant::now();
     let mut patient = !std::io::stderr().is_terminal();
     while record["status"] == "connecting" && started.elapsed() < WAIT {
-        // Who waits for a download wonders whether anything happens.
+        // A user who waits for a download needs a sign of progress.
         if !patient && started.elapsed() > SOON {
             patient = true;
             note("it is being started; Ctrl-C leaves it to itself");
@@ -179,11 +179,11 @@ fn definition(args: &AddArgs) -> Result<Value, Failure> {
 }
 
 fn is_url(text: &str) -> bool {
-    // `${HOST}/mcp` is one as soon as it is filled in.
+    // `${HOST}/mcp` becomes a URL when it is expanded.
     text.starts_with("https://") || text.starts_with("http://") || text.starts_with("${")
 }
 
-/// A person means the directory seen from here, Portway runs elsewhere.
+/// A relative path is relative to this directory, but Portway runs elsewhere.
 fn absolute(dir: &str) -> String {
     if dir.starts_with("${") {
         return dir.to_owned();
@@ -196,14 +196,14 @@ fn variable(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(name, _)| !name.is_empty())
 }
 
-/// `NAME=VALUE` or `Name: value`; a name holds neither sign.
+/// `NAME=VALUE` or `Name: value`; a name contains neither sign.
 pub(crate) fn header(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(['=', ':'])?;
     let name = name.trim();
     (!name.is_empty()).then(|| (name, value.trim()))
 }
 
-/// Never repeats a value.
+/// Splits options into pairs. Errors never repeat a value.
 fn pairs(
     option: &str,
     given: &[Secret],

@@ -72,7 +72,7 @@ fn table(servers: &[Value]) -> Table<7> {
     table
 }
 
-/// Where a program was looked for is long, and told by `ls NAME`.
+/// The search path of a program is long; only `ls NAME` shows it.
 fn without_path(error: &str) -> &str {
     match error
         .strip_suffix(')')
@@ -83,7 +83,7 @@ fn without_path(error: &str) -> &str {
     }
 }
 
-/// What is wrong, if anything is.
+/// The problem of a server, if it has one.
 fn why(server: &Value) -> String {
     if let Some(error) = server["error"].as_str() {
         return error.to_owned();
@@ -139,7 +139,7 @@ fn details(record: &Value, out: &mut Terminal) {
     }
 }
 
-/// Further lines stand below the first.
+/// Prints a value; its further lines are below the first.
 fn told(label: &str, value: &str, out: &mut Terminal) {
     const WIDTH: usize = 13;
     let indent = " ".repeat(WIDTH);

@@ -1,11 +1,10 @@
-//! Reports of `doctor` and `lab`: findings in sections, and what to do about
-//! each.
+//! Reports of `doctor` and `lab`: findings in sections, with a fix for each.
 
 use super::{Terminal, Tint, blank};
 use lab::{Finding, Severity};
 use upstream::printable;
 
-/// The ids in a report stand in a column of this width.
+/// The width of the column of ids in a report.
 const COLUMN: usize = 22;
 
 fn sign(severity: Severity) -> (&'static str, Tint) {
@@ -23,7 +22,7 @@ impl Terminal {
         self.line(&text);
     }
 
-    /// One section of a report, unless it is empty.
+    /// Prints one section of a report, unless it is empty.
     pub(in crate::cli) fn section<'f>(
         &mut self,
         title: &str,

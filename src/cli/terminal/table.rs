@@ -1,4 +1,4 @@
-//! Tables for people: aligned by what a terminal shows, cut to its width.
+//! Tables for people: aligned by displayed width, cut to the terminal's width.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -16,7 +16,7 @@ pub(in crate::cli) struct Cell {
 }
 
 impl Cell {
-    /// Whatever text: it becomes one line that is safe to show.
+    /// Any text: it becomes one line that is safe to show.
     pub(in crate::cli) fn new(text: &str, tint: Tint) -> Cell {
         Cell {
             text: in_one_line(text),
@@ -25,7 +25,7 @@ impl Cell {
         }
     }
 
-    /// One whose end says as much as its start.
+    /// A cell whose end is as important as its start.
     pub(in crate::cli) fn with_end(text: &str) -> Cell {
         Cell {
             cut: clip_inside,
@@ -89,7 +89,7 @@ impl<const N: usize> Table<N> {
             return widths;
         };
         let room = limit.saturating_sub(GAP * N.saturating_sub(1));
-        // The last column is the one that runs on; then whichever is widest.
+        // The last column is cut first, then the widest.
         while let total = widths.iter().sum::<usize>()
             && total > room
         {
@@ -109,7 +109,7 @@ impl<const N: usize> Table<N> {
 
 fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N], out: &Terminal) -> String {
     let mut line = String::new();
-    // Blanks at the end of a line would wrap in a narrow terminal.
+    // Trailing spaces would wrap in a narrow terminal.
     let end = cells.iter().rposition(|cell| !cell.text.is_empty());
     for (at, (cell, room)) in cells.iter().zip(widths).enumerate() {
         if end.is_none_or(|end| at > end) {
@@ -125,12 +125,12 @@ fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N], out: &Terminal) 
     line
 }
 
-/// The blanks that fill a column of this width behind a text.
+/// The spaces that pad a text to a column of this width.
 pub(in crate::cli) fn blank(text: &str, columns: usize) -> String {
     " ".repeat(columns.saturating_sub(text.width()))
 }
 
-/// Text of several lines, as one that is safe to show.
+/// Text of several lines as one line that is safe to show.
 pub(in crate::cli) fn in_one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
@@ -140,7 +140,7 @@ pub(in crate::cli) fn in_one_line(text: &str) -> String {
     printable(&lines.join(" | ").replace('\t', " "))
 }
 
-/// At most so many columns; what is cut off leaves a mark.
+/// At most `room` columns; a mark replaces the rest.
 pub(in crate::cli) fn clip(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
@@ -155,7 +155,7 @@ pub(in crate::cli) fn clip(text: &str, room: usize) -> String {
     cut
 }
 
-/// The same, with what is cut off taken from the middle.
+/// As [`clip`], but cuts the middle out.
 pub(in crate::cli) fn clip_inside(text: &str, room: usize) -> String {
     const WORTH_IT: usize = 24;
     if text.width() <= room || room < WORTH_IT {
