@@ -1,10 +1,10 @@
 //! `host[:port]` and `scheme://host[:port]`, as settings and requests spell
-//! them. Stricter than a URL: nothing that could be read in two ways is one.
+//! them. Stricter than a URL: ambiguous text is refused.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Names are in lower case; an address is compared as an address, so that its
-/// spellings are one.
+/// Names are in lower case; an IP address is compared as an address, so that
+/// all its spellings are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     pub host: Host,
@@ -53,7 +53,7 @@ impl Authority {
         Some(Authority { host, port })
     }
 
-    /// Whether `asked` is this one; without a port this stands for any port.
+    /// Whether `asked` is this authority; without a port this matches any port.
     pub fn covers(&self, asked: &Authority) -> bool {
         self.host == asked.host && (self.port.is_none() || self.port == asked.port)
     }
@@ -64,7 +64,7 @@ fn parse_port(text: &str) -> Option<u16> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Where a page comes from, as a browser writes it.
+/// The origin of a page, as a browser writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub scheme: String,
@@ -80,7 +80,7 @@ impl Origin {
         }
         let scheme = scheme.to_ascii_lowercase();
         let mut authority = Authority::parse(rest)?;
-        // A browser leaves the usual port out.
+        // A browser omits the default port.
         let usual = match scheme.as_str() {
             "http" => Some(80),
             "https" => Some(443),

@@ -1,5 +1,5 @@
-//! The environment a server's process gets: a short list of names that make
-//! programs work, and what its definition declares. Nothing else of ours.
+//! The environment of a server's process: a short list of variables that
+//! programs need, and those of its definition. No other variable is inherited.
 
 use indexmap::IndexMap;
 

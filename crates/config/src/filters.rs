@@ -51,7 +51,7 @@ pub struct Filter {
     pub deny: Vec<String>,
 }
 
-/// Why a filter cannot be used.
+/// The reason that a filter cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     #[error("unknown filter {0:?}")]

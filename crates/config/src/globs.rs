@@ -56,11 +56,11 @@ pub(crate) fn check_server(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a glob matches a text. In time of their product at worst, of their
-/// sum nearly always: a view tries each pattern on each tool.
+/// Whether a glob matches a text. The time is the product of their lengths at
+/// worst, usually the sum: a view tries each pattern on each tool.
 fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.chars(), text.chars());
-    // Behind the last star, and what of the text that star has not taken.
+    // The position after the last star, and the text that it has not matched.
     let mut last_star = None;
     loop {
         let (mut signs, mut letters) = (pattern.clone(), text.clone());
@@ -73,7 +73,7 @@ fn matches(pattern: &str, text: &str) -> bool {
             (Some(sign), Some(letter)) if sign == '?' || sign == letter => {
                 (pattern, text) = (signs, letters);
             }
-            // The last star takes one more.
+            // The last star matches one more character.
             _ => {
                 let Some((signs, letters)) = &mut last_star else {
                     return false;
@@ -102,7 +102,7 @@ fn covers(pattern: &str, start: &str) -> bool {
     rests(pattern, start).any(all)
 }
 
-/// What may be left of a pattern once it has taken in all of a text.
+/// The possible rests of a pattern after it has matched all of a text.
 fn rests<'p>(pattern: &'p str, text: &str) -> impl Iterator<Item = &'p str> {
     let signs: Vec<(usize, char)> = pattern.char_indices().collect();
     let mut alive = vec![false; signs.len() + 1];
@@ -129,7 +129,7 @@ fn rests<'p>(pattern: &'p str, text: &str) -> impl Iterator<Item = &'p str> {
     left.map(move |(at, _)| &pattern[start(at)..])
 }
 
-/// A star may stand for nothing.
+/// A star may match nothing.
 fn skip_stars(signs: &[(usize, char)], alive: &mut [bool]) {
     for (at, (_, sign)) in signs.iter().enumerate() {
         if alive[at] && *sign == '*' {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// A server that is hidden has no tool that is shown.
+        /// A hidden server has no visible tool.
         #[test]
         fn d7_what_is_hidden_is_hidden_altogether(
             allow in proptest::collection::vec("[ab:*?]{1,6}", 0..3),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parse::{Definition, ServerDefinitions, ServerFile};
 
-/// Which layer a definition is from, the weakest first.
+/// The layer of a definition, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceKind {

@@ -1,5 +1,5 @@
-//! A whole file: each server by itself, so that a bad one costs only itself
-//! (SPEC B3).
+//! Parses a whole file: each server by itself, so that an invalid one does not
+//! affect the others (SPEC B3).
 
 use indexmap::IndexMap;
 use jsonc_parser::ast::{Object, Value};

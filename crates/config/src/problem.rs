@@ -5,14 +5,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The message says what to do and never repeats a value that could be a
+/// The message contains the fix and never repeats a value that could be a
 /// secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Dotted, as the person wrote it: `env.TOKEN`, `args[2]`. Empty if
-    /// the problem concerns the whole text.
+    /// Dotted, as the user wrote it: `env.TOKEN`, `args[2]`. Empty if the
+    /// problem concerns the whole text.
     pub field: String,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]

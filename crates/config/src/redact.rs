@@ -15,7 +15,7 @@ use super::spec::MASK;
 /// Shorter values would blank out ordinary words, and protect little.
 const SHORTEST: usize = 6;
 
-/// Values that are settings, whatever they are called.
+/// Values that are settings, under any name.
 const PLAIN_WORDS: &[&str] = &[
     "debug",
     "default",
@@ -29,8 +29,8 @@ const PLAIN_WORDS: &[&str] = &[
     "warning",
 ];
 
-/// Whether a value of the environment is to be kept out of logs. All are,
-/// but those that plainly are settings: paths, numbers, words, addresses.
+/// Whether a value of the environment must be kept out of logs. All are, except
+/// obvious settings: paths, numbers, words, addresses.
 pub(super) fn worth_hiding(name: &str, value: &str) -> bool {
     if value.len() < SHORTEST {
         return false;
@@ -70,7 +70,7 @@ impl Redactor {
         let mut known = BTreeSet::new();
         for secret in secrets {
             let secret = secret.as_ref();
-            // A key of many lines is logged a line at a time.
+            // A key of several lines is logged one line at a time.
             for text in secret.lines().chain([secret]) {
                 if text.len() >= SHORTEST {
                     known.extend(forms(text));
@@ -78,7 +78,7 @@ impl Redactor {
             }
         }
         let count = known.len();
-        // One secret may hold another: the longest goes.
+        // One secret may contain another: the longest is replaced.
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(known);
@@ -161,7 +161,7 @@ fn behind(before: usize, bytes: &[u8]) -> Vec<u8> {
     [&vec![0; before], bytes].concat()
 }
 
-/// The characters of `bits` each that no byte before or behind has a part in.
+/// The characters of `bits` each that no byte before or after affects.
 fn inside(before: usize, bytes: &[u8], bits: usize) -> Range<usize> {
     (before * 8).div_ceil(bits)..(before + bytes.len()) * 8 / bits
 }

@@ -1,7 +1,7 @@
 //! `${VAR}` and `${VAR:-default}` inside a text (SPEC B2). Every other form
 //! (`$VAR`, `${env:VAR}`, a reference inside a default) is plain text.
 
-/// A stretch of a text.
+/// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPiece<'t> {
     Text(&'t str),
@@ -41,7 +41,7 @@ pub(super) fn has_references(text: &str) -> bool {
         .any(|piece| matches!(piece, TextPiece::Reference { .. }))
 }
 
-/// The reference at the start of `text`, and how long it is.
+/// The reference at the start of `text`, and its length.
 pub(super) fn reference_at(text: &str) -> Option<(TextPiece<'_>, usize)> {
     let inner = text.strip_prefix("${")?;
     let name = &inner[..name_length(inner)?];
@@ -60,8 +60,8 @@ pub(super) fn reference_at(text: &str) -> Option<(TextPiece<'_>, usize)> {
     Some((TextPiece::Reference { name, default }, length))
 }
 
-/// How far to go on behind a `${` that opens no reference. A default that
-/// holds references is left whole: expanding its inside would be nesting.
+/// The length to skip after a `${` that opens no reference. A default with
+/// references is skipped whole: expanding its inside would be nesting.
 fn skip(text: &str) -> usize {
     let inner = &text[2..];
     let nested = name_length(inner).is_some_and(|length| inner[length..].starts_with(":-"));

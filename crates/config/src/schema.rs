@@ -1,5 +1,5 @@
-//! The JSON Schema of an `.mcp.json`, so that editors complete and check it.
-//! It says no more than the reader does; fields of other tools are allowed.
+//! The JSON Schema of an `.mcp.json`, so that editors complete and check it. It
+//! is no stricter than the reader; fields of other tools are allowed.
 
 pub mod request;
 
@@ -18,8 +18,8 @@ const REMOTE_WORDS: &[&str] = &[
     "remote",
 ];
 
-/// What no name has. By exclusion, because not every validator knows the
-/// letters of all languages: first, inside, last.
+/// The pattern of a name. It excludes invalid characters, because not every
+/// validator knows the letters of all languages: first, inside, last.
 const NAME: &str =
     r"^[^\x00-/:-@\[-`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,62}[^\x00-,/:-@\[-^`{-\x7f])?$";
 

@@ -19,7 +19,7 @@ pub use limits::{Limits, UserLimits};
 use reader::SettingsReader;
 pub use values::duration;
 
-/// Every variable that is read, and what it means.
+/// Every variable that Portway reads, and its meaning.
 pub const VARIABLES: &[(&str, &str)] = &[
     (
         "PORTWAY_LISTEN",
@@ -168,12 +168,12 @@ pub struct ServeOptions {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// Where `.mcp.json` and `.kode.json` are.
+    /// The directory of `.mcp.json` and `.kode.json`.
     pub project: PathBuf,
     pub data_dir: PathBuf,
     /// Whether the user has named it, and so trusts it.
     pub names_data_dir: bool,
-    /// Where Portway records the data directories that this user has created;
+    /// The directory that records the data directories created by this user;
     /// `None` without a home directory.
     pub state_dir: Option<PathBuf>,
     /// Requests need no credential; only on a loopback address.
@@ -290,7 +290,7 @@ impl Settings {
     }
 }
 
-/// As the XDG base directories are defined: only absolute paths count.
+/// As XDG defines its base directories: only absolute paths are valid.
 fn state_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let base = absolute("XDG_STATE_HOME");

@@ -19,8 +19,8 @@ const NAME_LIMIT: usize = 64;
 
 /// A server's name, checked: 1 to 64 letters, digits, `_`, `-`, `.` or inner
 /// spaces, starting with a letter or digit. No `:` (it separates server and
-/// tool), no `/` or `%` (it stands in a path), not the shape of a UUID (a
-/// path takes either).
+/// tool), no `/` or `%` (the name is part of a path), not the shape of a UUID
+/// (a path takes a name or an id).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ServerName(Arc<str>);
 
@@ -112,7 +112,7 @@ pub enum TransportKind {
     Sse,
 }
 
-/// Which era to speak with a server; `Auto` probes.
+/// The era to use with a server; `Auto` probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EraChoice {
@@ -122,8 +122,8 @@ pub enum EraChoice {
     Modern,
 }
 
-/// How a process tree is held together (SPEC C8); `Auto` takes the strongest
-/// that works here.
+/// The containment of a process tree (SPEC C8); `Auto` takes the strongest that
+/// works here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Containment {
@@ -135,7 +135,7 @@ pub enum Containment {
     Group,
 }
 
-/// What a local server may do beyond its user's ordinary rights.
+/// The privileges of a local server beyond its user's ordinary rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileges {
@@ -146,12 +146,12 @@ pub enum Privileges {
     Keep,
 }
 
-/// Who shares one process or connection (SPEC C7).
+/// The callers that share one process or connection (SPEC C7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// Shared until the server is seen to ask its client something during a
-    /// call, from then on as `Principal`.
+    /// Shared until the server sends its client a request during a call, from
+    /// then on as `Principal`.
     #[default]
     Auto,
     Shared,

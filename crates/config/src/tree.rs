@@ -1,6 +1,6 @@
-//! JSON text to a tree that remembers where everything stood. Comments and
-//! trailing commas are read; every other leniency of the parser is off, so
-//! that a file Portway takes is one that other tools take too.
+//! Parses JSON text into a tree with positions. Accepts comments and trailing
+//! commas; every other leniency of the parser is off, so that other tools
+//! accept each file that Portway accepts.
 
 use std::cell::OnceCell;
 
@@ -59,8 +59,8 @@ pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// The names an object gives more than once, each with the place of its
-/// second appearance. Parsers differ in which one they take, so we take none.
+/// The names an object gives more than once, each with the position of its
+/// second appearance. Parsers use different ones, so Portway uses none.
 pub(super) fn repeated<'o>(object: &'o Object<'_>) -> Vec<(&'o str, usize)> {
     let mut seen = std::collections::HashMap::with_capacity(object.properties.len());
     let mut twice = Vec::new();
@@ -74,8 +74,8 @@ pub(super) fn repeated<'o>(object: &'o Object<'_>) -> Vec<(&'o str, usize)> {
     twice
 }
 
-/// Byte offsets to lines and columns, counted from 1; worked out once, when
-/// the first problem asks.
+/// Byte offsets to lines and columns, counted from 1; computed once, at the
+/// first problem.
 pub(super) struct LineIndex<'t> {
     text: &'t str,
     starts: OnceCell<Vec<usize>>,

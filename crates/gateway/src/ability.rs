@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use wire::capability;
 use wire::object::{empty, is_null, member, pick};
 
-/// What a client can be asked.
+/// The kinds of requests that a client accepts from servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
     pub roots: bool,
@@ -71,7 +71,7 @@ impl Abilities {
         Arc::from(raw)
     }
 
-    /// The capability that the client lacks to be asked this, as a
+    /// The capability that the client lacks for this request, as a
     /// ClientCapabilities object.
     pub(crate) fn lacks(self, method: &str, params: Option<&RawValue>) -> Option<&'static str> {
         match method {
@@ -93,7 +93,7 @@ impl Abilities {
     }
 }
 
-/// Whether a client with all capabilities could be asked this.
+/// Whether a client with all capabilities accepts this request.
 pub(super) fn is_question(method: &str) -> bool {
     matches!(
         method,
@@ -122,7 +122,7 @@ pub fn all_capabilities() -> Arc<RawValue> {
     EVERYTHING.clone()
 }
 
-/// The capabilities of a client that can be asked nothing.
+/// The capabilities of a client that accepts no requests.
 pub fn no_capabilities() -> Arc<RawValue> {
     static NOTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| Arc::from(empty().to_owned()));
     NOTHING.clone()

@@ -1,5 +1,5 @@
-//! Requests of programs that speak no MCP. They go the way of a modern client
-//! that can be asked nothing.
+//! Requests of programs that do not speak MCP. They are handled like those of a
+//! modern client without capabilities.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Gateway {
         Ok(plain.into_owned())
     }
 
-    /// The reply to a client that can be asked nothing.
+    /// The reply to a client without capabilities.
     pub(super) async fn reply(
         &self,
         view: Arc<View>,

@@ -55,7 +55,7 @@ impl MessageBody {
         let end = self.end.map(|end| end.0).unwrap_or_default();
         let mut pieces = [self.start, end];
         if let Some(charge) = self.charge {
-            // The last one is the last to go.
+            // The charge goes with the last piece.
             let last = &mut pieces[count - 1];
             *last = charge.bind(std::mem::take(last));
         }

@@ -172,7 +172,7 @@ impl Call {
                     ..Reply::result(&self.id, &result)
                 }
             }
-            // The method is known and offered: the code is the server's word.
+            // The method is known and offered: the code is the server's own.
             CallFailure::Error(error) => Reply {
                 relayed: true,
                 ..self.error(&error)

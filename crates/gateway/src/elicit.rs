@@ -10,8 +10,8 @@ use wire::Era;
 use wire::era::legacy_at_least;
 use wire::object::{member, set_member};
 
-/// The params of a question for a client of `version`; `None` where the client
-/// cannot be asked it.
+/// The params of a question for a client of `version`; `None` if the client's
+/// revision cannot express it.
 pub(super) fn for_legacy<'a>(
     method: &str,
     params: Option<&'a RawValue>,

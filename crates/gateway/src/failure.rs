@@ -156,7 +156,7 @@ fn relayed(error: RpcError, call: &Call, peer: Option<&Peer>) -> RpcError {
     }
 }
 
-/// A result that says the tool failed, and why.
+/// A result that reports the failure of the tool, with the reason.
 pub(super) fn failed_tool(text: &str, client: Era) -> Box<RawValue> {
     let mut result = serde_json::json!({
         "content": [{"type": "text", "text": text}],

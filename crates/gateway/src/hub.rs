@@ -1,5 +1,5 @@
-//! The changes that clients may subscribe to, in one place: lists as the
-//! snapshots show them, resources as their servers tell of them.
+//! The changes that clients may subscribe to, in one place: lists from the
+//! snapshots, resources from the notifications of their servers.
 
 use std::sync::Arc;
 

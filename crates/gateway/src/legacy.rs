@@ -25,17 +25,17 @@ use wire::object::{each_member, member, set_member, text};
 use wire::result::{ResultType, result_type};
 use wire::{Era, RpcError, code};
 
-/// How often a modern server may ask for input in one call.
+/// How often a modern server may request input in one call.
 const MAX_ROUNDS: u32 = 8;
-/// The pause before a round for which the server asked no input.
+/// The pause before a round in which the server requested no input.
 const EMPTY_ROUND: Duration = Duration::from_millis(250);
 
 /// One request of a legacy client.
 pub(super) struct LegacyCall {
     call: Call,
     fleet: Fleet,
-    /// `None` for a request without a session, whose client can be asked
-    /// nothing.
+    /// `None` for a request without a session, whose client accepts no
+    /// requests.
     session: Option<Arc<Session>>,
     /// `None` while a modern server's input is gathered.
     stream: Option<CallStream>,
@@ -62,11 +62,11 @@ enum QuestionSource {
     Server(ServerRequest),
     /// To a modern server, with the next round.
     Round { key: String, method: String },
-    /// Nowhere: the round asked for no input.
+    /// No answer: the round requested no input.
     EmptyRound,
 }
 
-/// The input that a modern server wants before it goes on.
+/// The input that a modern server requests before it continues.
 struct InputRound {
     responses: ObjectWriter,
     open: usize,
@@ -101,8 +101,8 @@ impl LegacyCall {
         }
     }
 
-    /// Passes a legacy server's question on. Dropping a question that this
-    /// client cannot be asked refuses it.
+    /// Passes a legacy server's question on. A question that this client does
+    /// not support is dropped, which refuses it.
     fn relay(&mut self, request: ServerRequest) -> Option<ReplyItem> {
         let params = request.params.as_deref();
         if self.call.abilities.lacks(&request.method, params).is_some() {
@@ -117,7 +117,7 @@ impl LegacyCall {
         Some(self.ask(&session, &method, spelled.as_deref(), question))
     }
 
-    /// The server cancelled its question: the client learns it, too.
+    /// The server cancelled its question: the client is notified too.
     fn withdrawn(&mut self, note: &Notification) -> Option<ReplyItem> {
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|question| is_about(note, &question.server_id))?;
@@ -130,7 +130,7 @@ impl LegacyCall {
         Some(ReplyItem::Message(message.into()))
     }
 
-    /// Asks the client; returns the message to send.
+    /// Registers a question to the client; returns the message to send.
     fn ask(
         &mut self,
         session: &Session,
@@ -268,7 +268,7 @@ impl LegacyCall {
                 let round = self.round.as_mut()?;
                 match answer {
                     Ok(result) => round.responses.json(&key, result.get()),
-                    // The only answer that Portway may give for a person.
+                    // The only answer that Portway may give for the user.
                     Err(_) if method == "elicitation/create" => {
                         round.responses.json(&key, r#"{"action":"cancel"}"#);
                     }

@@ -1,5 +1,5 @@
-//! The MCP server that clients talk to: a caller and a request in, a reply or
-//! a stream of messages out. This room filters, renames and bridges eras. It
+//! The MCP server that clients talk to: a caller and a request in, a reply or a
+//! stream of messages out. This crate filters, renames and bridges eras. It
 //! knows no header, no status code and no process.
 
 use std::sync::Arc;
@@ -157,12 +157,11 @@ impl Gateway {
         self.renames.subscribe()
     }
 
-    /// What the caller sees now.
     pub fn view(&self, caller: &Caller) -> Arc<View> {
         self.views.get(&caller.scope, &self.fleet.snapshot())
     }
 
-    /// Takes one request: nearly all are answered, or sent on, without
+    /// Handles one request: nearly all are answered, or sent on, without
     /// waiting.
     pub fn request(
         &self,
@@ -225,7 +224,7 @@ impl Gateway {
         })
     }
 
-    /// The parked call that a modern client comes back to, if it does.
+    /// The parked call that a modern client continues, if there is one.
     fn parked_call(
         &self,
         call: &Call,

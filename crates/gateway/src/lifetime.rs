@@ -1,5 +1,5 @@
-//! How long a client's stream may stay open: while Portway runs and, where it
-//! was opened with an entry's key, while that key opens the entry.
+//! The lifetime of a client's stream: while Portway runs and, if it was opened
+//! with an entry's key, while that key is valid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Caller, Gateway};
 use store::{Grant, Store, StoreChange, Timestamp};
 
-/// To be held as long as the stream is open.
+/// Held as long as the stream is open.
 pub struct StreamLifetime {
     token: CancellationToken,
     /// Ends the task that watches an entry's key.

@@ -39,7 +39,7 @@ struct FollowedResource {
 }
 
 impl FollowedResource {
-    /// The client's URI of what changed, if it is this resource or a part of it.
+    /// The client's URI of the change, if it is this resource or a part of it.
     fn changed_uri(&self, view: &View, from: ChangeSource<'_>, uri: &str) -> Option<String> {
         let ChangeSource { server, whose } = from;
         // From the process that serves the subscription, or from one of the
@@ -119,7 +119,7 @@ impl ListenStream {
         uris.truncate(MAX_FOLLOWED);
         let mut followed = Vec::new();
         for uri in &uris {
-            // The acknowledgement leaves out what cannot be followed.
+            // The acknowledgement omits resources that cannot be followed.
             followed.extend(follow(hub, follower, &view, uri).await);
         }
         let mut listening = ListenStream {

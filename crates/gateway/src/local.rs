@@ -1,5 +1,5 @@
-//! Requests and notifications that Portway answers itself: greetings, and what
-//! a legacy client says for its whole session.
+//! Requests and notifications that Portway answers itself: handshakes, and the
+//! settings of a legacy client's session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use fleet::{ServerView, Slot};
 use wire::meta::LogLevel;
 use wire::{Era, RpcError, code, object};
 
-/// How long a greeting waits for a server that has just been started.
+/// How long a handshake waits for a server that has just been started.
 const FIRST_START: Duration = Duration::from_secs(30);
 
 impl Gateway {
@@ -82,9 +82,9 @@ impl Gateway {
         }
     }
 
-    /// The view of a client that is being greeted. Clients are often started
-    /// together with Portway, and ask only once what there is: at the endpoint
-    /// of one server they wait for that server's first start.
+    /// The view for a client's handshake. Clients are often started together
+    /// with Portway, and list the tools only once: at the endpoint of one
+    /// server they wait for that server's first start.
     async fn view_for_greeting(&self, caller: &Caller, view: Arc<View>) -> Arc<View> {
         match &caller.scope {
             Scope::Server { name: server, .. } if view.is_empty() => {
@@ -123,11 +123,11 @@ impl Gateway {
         subscribed.await
     }
 
-    /// Takes a notification of a legacy client, cancellations aside.
+    /// Handles a notification of a legacy client, except cancellations.
     pub fn notification(&self, caller: &Caller, session: &Arc<Session>, method: &str) {
         match (method, &caller.scope) {
             ("notifications/initialized", _) => self.attach(caller, session),
-            // At the shared endpoint it could concern any server.
+            // At the shared endpoint the roots could concern any server.
             ("notifications/roots/list_changed", Scope::Server { name, .. }) => {
                 let (fleet, server) = (self.fleet.clone(), name.clone());
                 let slot = caller.slot(Abilities::read(&session.capabilities), Some(session));
@@ -144,7 +144,7 @@ impl Gateway {
         self.feeds.attach(&self.hub, caller, &view, session);
     }
 
-    /// Tells a session that comes back, and may have missed changes, to list
+    /// Notifies a session that reconnects, and may have missed changes, to list
     /// everything again.
     pub fn missed(&self, caller: &Caller, session: &Session) {
         let view = self.view(caller);

@@ -18,7 +18,7 @@ use upstream::{Notification, ServerRequest, UpstreamError};
 use wire::object::{each_member, member, remove_members};
 use wire::{RpcError, code};
 
-/// Questions that come together are asked together.
+/// Questions that arrive within this time go to the client together.
 const GATHER: Duration = Duration::from_millis(30);
 
 /// One request of a modern client.
@@ -29,10 +29,10 @@ pub(super) struct ModernCall {
     stream: Option<CallStream>,
     /// Questions that the server waits for.
     questions: Questions,
-    /// Questions that this client cannot be asked, and the capability that it
+    /// Questions that this client does not support, and the capability that it
     /// lacks.
     unaskable: Vec<(ServerRequest, &'static str)>,
-    /// How many questions the call has asked so far.
+    /// The number of questions of the call so far.
     count: u32,
     /// Answers that came with the request, before any question.
     early_answers: Vec<Box<RawValue>>,
@@ -60,8 +60,8 @@ impl ModernCall {
         }
     }
 
-    /// A parked call that goes on with the answers its client brought.
-    /// Questions that are still open are asked again.
+    /// Continues a parked call with the client's answers. Questions that are
+    /// still open are sent again.
     pub(crate) fn resume(
         mut call: Call,
         parked: ParkedCalls,
@@ -122,7 +122,7 @@ impl ModernCall {
     }
 
     fn take_question(&mut self, request: ServerRequest) {
-        // Dropping it refuses it: no client capability would help.
+        // Dropping the request refuses it: no client capability would help.
         if !is_question(&request.method) {
             return;
         }
@@ -185,7 +185,7 @@ impl ModernCall {
                 // The reply is next: a notification would only make a stream of it.
                 CallItem::Notification(_) => {}
                 CallItem::Done(outcome) => {
-                    // The server went on without an answer.
+                    // The server continued without an answer.
                     self.questions.clear();
                     self.unaskable.clear();
                     return Some(self.finish(outcome));
@@ -195,8 +195,8 @@ impl ModernCall {
         if !self.is_asking() {
             return None;
         }
-        // Of several questions, those that the client can be asked are asked
-        // and the others refused; with none left the call cannot go on.
+        // Of several questions, the client gets those that it supports and the
+        // others are refused; with none left the call cannot continue.
         Some(match (self.questions.is_empty(), self.unaskable.first()) {
             (true, Some((request, lacking))) => self.missing(&request.method, lacking),
             _ => {

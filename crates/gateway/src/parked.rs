@@ -1,10 +1,9 @@
-//! Calls that wait for their client to come back with an answer.
+//! Calls that wait for their client to return with an answer.
 //!
-//! A modern client that is asked something gets the question as a result, with
-//! a `requestState`, and calls again; the legacy server that asked is still
-//! waiting. Its call is parked here meanwhile and never started twice. The
-//! state is sealed: bound to the principal and the request that may bring it
-//! back, and to a time.
+//! A modern client gets the question of a legacy server as a result, with a
+//! `requestState`, and calls again; the server is still waiting. Its call is
+//! parked here meanwhile and never started twice. The state is sealed: bound to
+//! the principal and the request that may return it, and to a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use fleet::{CallStream, Slot};
 use store::EntryId;
 use wire::{RpcError, code, object};
 
-/// How long a person may take to answer.
+/// How long the user may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 const MAX_PARKED: usize = 1000;
 const MAX_PER_PRINCIPAL: usize = 64;
@@ -32,7 +31,7 @@ pub(super) struct ParkedCall {
     pub stream: Option<CallStream>,
     pub questions: Questions,
     pub watch: CallWatch,
-    /// How many questions the call has asked so far.
+    /// The number of questions of the call so far.
     pub count: u32,
 }
 
@@ -58,14 +57,14 @@ impl ParkedCalls {
         }
     }
 
-    /// Parks a call until its client comes back, 10 minutes at most. Returns
-    /// the `requestState` to come back with.
+    /// Parks a call until its client returns, 10 minutes at most. Returns the
+    /// `requestState` for that.
     pub(crate) fn park(&self, call: &Call, parked: ParkedCall) -> String {
         let number = self.put(&call.request.slot, parked);
         self.sealed(call, StateTarget::Parked(number))
     }
 
-    /// The `requestState` for a call that is made anew.
+    /// The `requestState` for a call that is started again.
     pub(crate) fn restart_state(&self, call: &Call) -> String {
         self.sealed(call, StateTarget::Restart)
     }
@@ -78,7 +77,7 @@ impl ParkedCalls {
     }
 
     /// The parked call that `state`, the `requestState` of a repeated call,
-    /// stands for; `None` where the call is made anew.
+    /// identifies; `None` if the call is started again.
     pub(crate) fn take(
         &self,
         call: &Call,
@@ -101,9 +100,9 @@ impl ParkedCalls {
         }
     }
 
-    /// Where too many calls are parked, the oldest one of the same principal
-    /// makes room, or of the owner with most calls. Questions that nobody
-    /// answered are refused to their servers.
+    /// If too many calls are parked, the oldest one of the same principal is
+    /// dropped, or of the owner with most calls. Its unanswered questions are
+    /// refused to their servers.
     fn put(&self, slot: &Slot, call: ParkedCall) -> u128 {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
@@ -182,12 +181,12 @@ fn displaced(entries: &HashMap<u128, ParkedEntry>, principal: &Arc<str>) -> Opti
     oldest(&|entry| entry.owner == *most)
 }
 
-/// What a `requestState` stands for.
+/// The target of a `requestState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StateTarget {
     /// A call that is parked.
     Parked(u128),
-    /// No call: it is made anew.
+    /// No call: it is started again.
     Restart,
 }
 
@@ -207,7 +206,7 @@ impl StateTarget {
         bytes
     }
 
-    /// `None` if the state is of another request, or its time is over.
+    /// `None` if the state is of another request, or has expired.
     fn decode(bytes: &[u8], digest: &[u8; 32]) -> Option<StateTarget> {
         let bytes: [u8; STATE_LENGTH] = bytes.try_into().ok()?;
         let number = u128::from_be_bytes(bytes[1..17].try_into().ok()?);

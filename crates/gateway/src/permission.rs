@@ -17,7 +17,7 @@ pub(super) struct GrantPermission {
     server: Arc<str>,
 }
 
-/// What the entry must have been granted at the call's server.
+/// The grant that the entry needs at the call's server.
 #[derive(Clone, Debug)]
 pub(super) enum Requirement {
     /// The tool that the entry calls `name`.
@@ -54,7 +54,7 @@ impl GrantPermission {
 
 impl Permit for GrantPermission {
     fn enter(&self) -> bool {
-        // The call may have waited long for its turn.
+        // The call may have waited long in a queue.
         !self.grant.expired(Timestamp::now()) && self.grant.calls.enter()
     }
 
@@ -64,8 +64,8 @@ impl Permit for GrantPermission {
 }
 
 impl Permission for GrantPermission {
-    /// The same permission under the entry as it is now, if the key that the
-    /// call came with still gives it.
+    /// The same permission under the current grant of the entry, if the key of
+    /// the call still gives it.
     fn renewed(&self) -> Option<Arc<dyn Permission>> {
         let grant = self.current()?;
         let same_key = grant.digest.matches(&self.grant.digest);

@@ -16,7 +16,7 @@ pub(super) type Questions = IndexMap<String, ServerRequest>;
 
 const KEY: usize = 64;
 
-/// A key for a question, new among those asked in this call.
+/// A key for a question, unique within this call.
 pub(super) fn key(request: &ServerRequest, asked: &Questions, count: u32) -> String {
     let params = request.params.as_deref();
     let name = match request.method.as_str() {
@@ -32,7 +32,7 @@ pub(super) fn key(request: &ServerRequest, asked: &Questions, count: u32) -> Str
     }
 }
 
-/// The first field of a form, as far as it can stand in a key.
+/// The first field of a form, in the characters that a key may have.
 fn first_field(params: Option<&RawValue>) -> Option<String> {
     let fields = member(member(params?, "requestedSchema")?, "properties")?;
     let mut first = None;
@@ -92,7 +92,7 @@ struct Form<'a> {
 }
 
 /// Whether a result that came before the question answers it. The result's key
-/// says nothing: the question had none yet.
+/// is no help: the question had none yet.
 pub(super) fn answers(result: &RawValue, request: &ServerRequest) -> bool {
     let has = |name| member(result, name).is_some();
     match request.method.as_str() {

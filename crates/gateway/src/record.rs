@@ -39,19 +39,19 @@ pub struct ServerDetails {
     server_info: Option<Box<RawValue>>,
     instructions: Option<String>,
     pid: Option<u32>,
-    /// How the process tree is held together.
+    /// The containment of the process tree.
     containment: Option<&'static str>,
     /// What its containment does not prevent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     containment_gaps: Vec<&'static str>,
-    /// Who shares a process or connection now; `config` has what was chosen.
+    /// The isolation in effect; `config` has the one that was chosen.
     isolation: Option<&'static str>,
     /// Restarts in a row since it last stayed up.
     restarts: u32,
-    /// What a start, stop or restart could not do yet.
+    /// The parts of a start, stop or restart that are not done yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-    /// When it is tried again by itself, in milliseconds since the epoch.
+    /// The time of the next automatic retry, in milliseconds since the epoch.
     retry_at: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl ServerDetails {
     }
 }
 
-/// `wanted` says what it should be; `view`, if there is one yet, what it is.
+/// `wanted` is the desired state; `view`, if there is one yet, the current one.
 pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerDetails {
     let spec = wanted.spec.as_deref().ok();
     let state = view.map(|view| &view.state);

@@ -218,7 +218,7 @@ mod tests {
         assert!(clashes.follow(&both, &both).is_empty());
         let renames = clashes.follow(&both, &alone);
         assert_eq!(told(&renames), rename(json!(qualified), plain, Value::Null));
-        // One that comes with a name like that is told as well.
+        // A new server with such a name is reported as well.
         let first = catalogs(&[("a", &["b_c"])]);
         assert!(clashes.follow(&alone, &first).is_empty());
         let renames = clashes.follow(&first, &both);

@@ -200,7 +200,7 @@ mod tests {
             text.contains("dropped") && text.contains("memory"),
             "{text}"
         );
-        // What is small is answered at any time.
+        // A small answer is sent even without memory.
         let small = RawValue::from_string("{}".into()).unwrap();
         assert!(!Reply::result(&id, &small).charged(account).shed);
         drop(first);

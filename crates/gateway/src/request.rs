@@ -9,8 +9,8 @@ use super::session::Session;
 use wire::meta::LogLevel;
 use wire::{Era, method};
 
-/// The client of one request: modern ones say all this in the request, legacy
-/// ones once, when they open their session.
+/// The client of one request: modern clients send all this with each request,
+/// legacy clients once, when they open their session.
 #[derive(Clone)]
 pub struct Client {
     pub era: Era,

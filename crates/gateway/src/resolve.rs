@@ -1,4 +1,4 @@
-//! From a client's request to the server that it goes to.
+//! Finds the server of a client's request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,17 +55,17 @@ impl<'a> CallParams<'a> {
     }
 }
 
-/// Where a call goes.
+/// The target of a call.
 struct CallRoute {
     server: Arc<str>,
     /// The name or URI by which the client knows what it calls.
     client_name: String,
-    /// The same as the server knows it; `None` where the params say it.
+    /// The same at the server; `None` if the params already contain it.
     server_name: Option<String>,
     /// The params, where they are not the client's own.
     params: Option<Box<RawValue>>,
     wrapped: bool,
-    /// What an entry must have been granted; `None` for other callers.
+    /// The grant that an entry needs; `None` for other callers.
     requirement: Option<Requirement>,
     /// Set where the server is Portway itself.
     control: Option<Arc<Control>>,
@@ -162,7 +162,7 @@ fn tool(
 ) -> Result<CallRoute, RpcError> {
     let name = text_of(params.name, "name")?;
     // Tasks are not offered, so a request for one is a request for the result:
-    // revision 2025-11-25 tells servers without tasks to ignore `task`.
+    // revision 2025-11-25 requires servers without tasks to ignore `task`.
     let without_task = params
         .task
         .and(whole)

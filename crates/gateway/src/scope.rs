@@ -8,7 +8,7 @@ use super::session::Session;
 use fleet::Slot;
 use store::{ADMIN, EntryId, Grant};
 
-/// What an endpoint shows.
+/// The tools, resources and prompts that an endpoint shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All servers together, names made unique; narrowed by a named filter.
@@ -29,7 +29,7 @@ impl Scope {
     }
 
     /// The server of an endpoint that shows all of one server. Some servers
-    /// have more than they list: unlisted names and URIs are theirs to judge.
+    /// have more than they list, so unlisted names and URIs are passed on.
     pub(super) fn whole_server(&self) -> Option<&Arc<str>> {
         match self {
             Scope::Server { name, filter: None } => Some(name),
@@ -108,7 +108,7 @@ impl Caller {
         Caller::narrowed(grant, None)
     }
 
-    /// The user whose entry it is, or the admin.
+    /// The user that owns the entry, or the admin.
     pub fn owner(&self) -> &Arc<str> {
         match &self.scope {
             Scope::Entry(entry) => &entry.grant.owner,

@@ -1,6 +1,6 @@
 //! Questions of a server outside any call. A server that serves one legacy
-//! session alone asks that session's client, on the session's own stream; any
-//! other server could mean any client, and is refused.
+//! session alone asks that session's client, on the session's own stream; the
+//! questions of any other server are refused, because the client is unknown.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn attend(fleet: &Fleet, feeds: &SessionFeeds) {
     let feeds = feeds.clone();
     fleet.attend(Box::new(move |session: Arc<str>, request| {
         // Dropping the question refuses it: a client without an open stream
-        // cannot be asked.
+        // cannot receive it.
         if let Some(session) = feeds.session(&session)
             && session.own().is_read()
         {

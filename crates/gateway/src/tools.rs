@@ -1,6 +1,6 @@
-//! A call of a tool for a program that speaks no MCP (SPEC D10). It goes the
-//! way of a modern client's call that can be asked nothing; every end of it is
-//! an outcome that a model can read.
+//! A call of a tool for a program that does not speak MCP (SPEC D10). It is
+//! handled like a call of a modern client without capabilities; it always ends
+//! with an outcome that a model can read.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const NEAR: usize = 3;
 
 impl Gateway {
     /// Calls a tool by any of its names; `None` if there is no such tool. An
-    /// `Err` in the place of arguments says why they cannot be read. Dropping
-    /// the future cancels the call at its server.
+    /// `Err` in place of arguments is the reason that they cannot be read.
+    /// Dropping the future cancels the call at its server.
     pub async fn call_tool(
         &self,
         view: Arc<View>,
@@ -75,8 +75,8 @@ impl View {
     }
 }
 
-/// Why a tool that the caller should have is not there; `None` if the caller
-/// should not have it.
+/// The reason that a tool which the caller should have is missing; `None` if
+/// the caller should not have it.
 fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
     if let Some(grant) = caller.scope.grant() {
         let meant = |own: &str| own == name || naming::fitted(own, naming::is_allowed) == name;
@@ -90,8 +90,8 @@ fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
     Some(format!("{name}: server {server:?} is not connected"))
 }
 
-/// Checks the arguments against the tool's schema. Whatever cannot be read here
-/// is the server's to judge.
+/// Checks the arguments against the tool's schema. The server validates what
+/// cannot be checked here.
 fn check(schema: Option<&RawValue>, arguments: &RawValue) -> Result<(), InvalidArguments> {
     let value = |raw: &RawValue| -> Option<Value> { serde_json::from_str(raw.get()).ok() };
     match (schema.and_then(value), value(arguments)) {

@@ -1,8 +1,8 @@
 //! URIs on an endpoint of many servers: `portway://<server>/<its own URI>`.
 //!
-//! A plain prefix: it can be taken off again without a table, holds for URIs
-//! that no list shows, and leaves templates what they are. `ui://` stays, for
-//! hosts of MCP Apps know their pages by it.
+//! A plain prefix: it can be removed without a table, works for URIs that no
+//! list shows, and keeps templates valid. `ui://` stays, because hosts of MCP
+//! Apps identify their pages by it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

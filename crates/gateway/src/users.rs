@@ -1,11 +1,11 @@
-//! Which servers users may bind (SPEC E2): those that `userServers` of
-//! `.portway.json` lists, or else the setting `SUPABASE_USER_SERVERS`; all where
+//! The servers that users may bind (SPEC E2): those in `userServers` of
+//! `.portway.json`, or else in the setting `SUPABASE_USER_SERVERS`; all if
 //! neither is given, as before there was a list. The admin may use all.
 //!
-//! The list is looked at when something is bound and at every request of an
-//! entry, so a server that is taken off it stops serving users' entries at
-//! once. It does not stand in definitions: those are imported and edited
-//! through the API, and a definition must not open itself to users.
+//! The list is checked when a tool is bound and at every request of an entry,
+//! so a server that is removed from it stops serving users' entries at once. It
+//! is not part of definitions: those are imported and edited through the API,
+//! and a definition must not open itself to users.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ mod tests {
         for (server, open) in [("fs", true), ("gh-x", true), ("fsx", false), ("db", false)] {
             assert_eq!(users.may_use("ann", server), open, "{server}");
         }
-        // The file decides where it says anything, at once.
+        // If the file has a list, it takes effect at once.
         let listed = |user_servers, unreadable| Filters {
             user_servers,
             unreadable,

@@ -1,5 +1,5 @@
-//! What one endpoint shows, prepared: names, lists as bytes, and the way from a
-//! name to its server.
+//! The catalog of one endpoint, prepared: names, lists as bytes, and the server
+//! behind each name.
 
 mod aliases;
 mod build;
@@ -53,9 +53,9 @@ pub struct View {
     verbatim: HashMap<String, Arc<str>>,
     /// The links in results of an entry's tools.
     links: Option<Links>,
-    /// Servers that are defined and not connected, by how their names start.
+    /// Servers that are defined and not connected, by their name prefix.
     absent: Vec<(String, Arc<str>)>,
-    /// Why there is nothing to show.
+    /// The reason that the view is empty.
     fault: Option<RpcError>,
     formatted: FormattedLists,
     aliases: Aliases,
@@ -248,7 +248,7 @@ impl View {
     }
 
     /// Refuses a method without a server that declared its capability: a server
-    /// must not be asked for more than it declared.
+    /// must not get requests beyond what it declared.
     pub fn offers(&self, method: &str) -> Result<(), RpcError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());

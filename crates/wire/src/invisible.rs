@@ -69,8 +69,8 @@ impl Iterator for JsonChars<'_> {
     }
 }
 
-/// The character an escape stands for, and its length. What is not a whole
-/// one stands for itself.
+/// The character that an escape stands for, and its length. An incomplete
+/// escape stands for itself.
 fn escape(text: &str) -> (char, usize) {
     if let Some(high) = unit(text) {
         if let Some(c) = char::from_u32(u32::from(high)) {
@@ -82,7 +82,7 @@ fn escape(text: &str) -> (char, usize) {
             _ => ('\u{FFFD}', 6),
         };
     }
-    // A backslash takes the next character with it.
+    // A backslash escapes the next character.
     let next = text[1..].chars().next();
     ('\\', 1 + next.map_or(0, char::len_utf8))
 }

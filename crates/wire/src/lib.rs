@@ -1,4 +1,4 @@
-//! How MCP is spelled, in both eras: bytes to messages and back, one era's
+//! The wire format of MCP in both eras: bytes to messages and back, one era's
 //! spelling into the other's.
 //!
 //! Pure functions of their arguments: no clock, no I/O, no runtime. Payloads

@@ -1,8 +1,8 @@
 //! JSON-RPC messages: a strict borrowed envelope around raw payloads.
 //!
-//! [`parse`] reads what clients send us and refuses whatever two parsers
-//! might read differently. [`parse_upstream`] reads what servers send us,
-//! where the harm is a lost answer rather than a smuggled one.
+//! [`parse`] reads messages of clients and refuses those that two parsers might
+//! read differently. [`parse_upstream`] reads messages of servers, where the
+//! harm is a lost response rather than a smuggled one.
 
 mod batch;
 mod error;
@@ -46,7 +46,7 @@ pub enum Message<'a> {
         params: Option<&'a RawValue>,
     },
     Response {
-        /// Absent where the peer could not read the request it answers.
+        /// Absent if the peer could not read the request that it responds to.
         id: Option<&'a RawValue>,
         outcome: Outcome<'a>,
     },

@@ -1,5 +1,5 @@
-//! Reading and rewriting the members of one JSON object without parsing what
-//! is inside them.
+//! Reads and rewrites the members of one JSON object without parsing their
+//! values.
 
 mod edit;
 mod members;
@@ -45,7 +45,7 @@ impl<'a> MemberName<'a> {
         }
     }
 
-    /// The name itself. A lone surrogate has none, its spelling stands in.
+    /// The name itself. A lone surrogate has none; its spelling is used.
     pub fn decoded(self) -> Cow<'a, str> {
         let decoded = self.escaped.then(|| unquote(self.written)).flatten();
         decoded.unwrap_or(Cow::Borrowed(self.inner()))

@@ -48,7 +48,7 @@ pub fn result_type(result: &RawValue) -> ResultType {
     }
 }
 
-/// How long and by whom a result may be reused.
+/// The time for which a result may be reused, and whether callers share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
     pub ttl_ms: u64,
@@ -119,8 +119,8 @@ pub fn to_modern_result(
 }
 
 /// A modern server's complete result for a legacy client that negotiated
-/// `version`. `wrapped` says that the tool's output schema was wrapped, so
-/// that the value under it must be, object or not.
+/// `version`. If `wrapped`, the tool's output schema was wrapped, so its value
+/// must be wrapped too, object or not.
 pub fn to_legacy_result<'a>(
     method: &str,
     result: &'a RawValue,
@@ -157,7 +157,7 @@ pub fn to_legacy_result<'a>(
     })
 }
 
-/// True if any tool changed.
+/// Returns true if any tool changed.
 fn map_tools<'a>(
     result: &'a RawValue,
     object: &mut Object<'a>,
@@ -192,10 +192,10 @@ pub fn tool_to_legacy(tool: &RawValue) -> Cow<'_, RawValue> {
     }
 }
 
-/// A legacy server's error for a modern client, which must not see codes of
-/// the legacy era. `uri` is the requested resource, if any.
+/// A legacy server's error for a modern client, which must not see codes of the
+/// legacy era. `uri` is the requested resource, if any.
 /// [`code::URL_ELICITATION`] is not an error there but a request for input,
-/// and left to the bridge.
+/// which the bridge handles.
 pub fn error_to_modern(error: RpcError, uri: Option<&str>) -> RpcError {
     if error.code != code::RESOURCE_NOT_FOUND {
         return error;

@@ -29,8 +29,8 @@ pub(super) fn deeper_than(bytes: &[u8], limit: usize) -> bool {
     false
 }
 
-/// Counting vectorises, and most messages open so few containers that where
-/// they close does not matter.
+/// Counting vectorises, and most messages open so few containers that their
+/// ends do not matter.
 fn opens_at_most(bytes: &[u8], limit: usize) -> bool {
     let mut count = 0;
     // 128 fits the u8 sums that the compiler packs.
@@ -105,7 +105,7 @@ pub(super) fn string_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
     }
 }
 
-/// The place of the first quote or backslash in eight bytes; 8 if none is.
+/// The index of the first quote or backslash in eight bytes; 8 if none.
 fn first_special(eight: u64) -> usize {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const TOPS: u64 = u64::from_le_bytes([0x80; 8]);

@@ -1,5 +1,5 @@
-//! Walking JSON Schemas without understanding them: where a keyword holds
-//! schemas, where it holds data, and rewriting the few keywords we must.
+//! Walks JSON Schemas without interpreting them: knows which keywords hold
+//! schemas and which hold data, and rewrites a few keywords.
 
 #[cfg(test)]
 mod tests;

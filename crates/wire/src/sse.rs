@@ -1,4 +1,4 @@
-//! Server-sent events, both ways.
+//! Server-sent events: a decoder and an encoder.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ pub struct Event {
     pub name: Option<String>,
     /// Empty in events that only carry an id or a delay.
     pub data: Vec<u8>,
-    /// Some("") takes the last id back.
+    /// Some("") resets the last id.
     pub id: Option<String>,
     /// Milliseconds to wait before a reconnect.
     pub retry: Option<u64>,
@@ -54,7 +54,7 @@ pub struct EventTooLong {
 /// its limit; after an error the stream cannot be read further.
 pub struct Decoder {
     limit: usize,
-    /// The start of a line whose end has not come yet.
+    /// The start of a line that is not complete yet.
     line: Vec<u8>,
     event: Event,
     has_data: bool,
@@ -74,8 +74,8 @@ impl Decoder {
         }
     }
 
-    /// Takes from `input` until an event is complete; None when all of
-    /// `input` is consumed. Call again with what is left.
+    /// Reads from `input` until an event is complete; None when all of `input`
+    /// is consumed. Call again with the rest of `input`.
     pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<Event>, EventTooLong> {
         while let Some(&first) = input.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
@@ -97,7 +97,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Gives every event `chunk` completes to `sink`.
+    /// Passes every event that `chunk` completes to `sink`.
     pub fn push(&mut self, chunk: &[u8], mut sink: impl FnMut(Event)) -> Result<(), EventTooLong> {
         let mut input = chunk;
         while let Some(event) = self.next(&mut input)? {
@@ -128,7 +128,7 @@ impl Decoder {
     }
 
     fn end_line(&mut self, rest: &[u8]) -> Result<Option<Event>, EventTooLong> {
-        // A line that came whole is read where it lies.
+        // A line that arrived whole is read in place.
         if self.line.is_empty() {
             return self.read_line(rest);
         }

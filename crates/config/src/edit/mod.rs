@@ -1,6 +1,6 @@
-//! One server changed in the text of a file, and nothing else: comments,
-//! order, indentation, line ends, a byte order mark, trailing commas and
-//! fields of other tools stay as they are (SPEC B7).
+//! Edits one server in the text of a file, and nothing else: comments, order,
+//! indentation, line ends, a byte order mark, trailing commas and fields of
+//! other tools stay as they are (SPEC B7).
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ mod table;
 mod tests;
 mod trivia;
 
-/// Why a text was not changed.
+/// The reason that a text was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The user has to fix the file first.
@@ -177,8 +177,8 @@ fn parse(text: &str) -> Result<Node<'_>, EditError> {
 }
 
 impl From<Problem> for EditError {
-    /// Inside a text that was parsed before, a parser's complaint is about
-    /// our own change.
+    /// The text was parsed before, so a later parse error is a mistake of the
+    /// edit itself.
     fn from(_: Problem) -> EditError {
         EditError::Unsafe
     }

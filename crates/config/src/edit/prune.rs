@@ -1,4 +1,4 @@
-//! Removes from a client's file what `graft` added.
+//! Removes the additions of `graft` from a client's file.
 //!
 //! If a backup with the same additions equals the current text, the backup is
 //! restored. Otherwise, because the file has changed since, only the added
@@ -80,7 +80,7 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOu
     if !find(inner, &root, all)?.rest.is_empty() {
         return Err(EditError::Missing(all.join(".")));
     }
-    // The objects around it that were made for it go with it.
+    // The objects around it that were made for it are removed with it.
     let mut depth = all.len() - 1;
     while depth > 0 && !there_before(depth) {
         let around = find(inner, &root, &all[..depth])?;
@@ -188,7 +188,7 @@ fn is_around_one_member(text: &str, node: &Node<'_>, comments: &str) -> bool {
     dense(&around.concat()) == dense(comments)
 }
 
-/// What stood between the brackets of an object or a list that was empty.
+/// The text between the brackets of an object or a list that was empty.
 fn empty_inside(old: &str, path: &[&str]) -> Option<String> {
     let old = tree::without_bom(old);
     let root = parse(old).ok()?;

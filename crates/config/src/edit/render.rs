@@ -1,11 +1,11 @@
-//! A value as text in the manner of the file around it.
+//! Writes a value as text in the style of the file around it.
 
 use serde_json::Value;
 
 /// Longer lists of plain values get a line for each.
 const LINE: usize = 76;
 
-/// How a file is laid out.
+/// The layout of a file.
 #[derive(Clone, Debug)]
 pub(super) struct JsonStyle {
     pub(super) newline: &'static str,

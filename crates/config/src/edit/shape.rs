@@ -40,8 +40,8 @@ struct ServerShape {
 }
 
 impl ServerShape {
-    /// A field as the definition has it. Where that is the default, a field
-    /// that is written out says `default`, and one that is not stays away.
+    /// Sets a field to the definition's value. If that is the default, an
+    /// existing field becomes `default`, and a missing one stays missing.
     fn set(&mut self, field: &str, default: Option<Value>) {
         let written = self.has(field);
         match (self.plain.get(field).cloned(), default) {

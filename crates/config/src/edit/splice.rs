@@ -1,6 +1,6 @@
-//! The smallest change of a text that makes a value of it another. Only the
-//! bytes of what differs are touched: members and elements are replaced,
-//! added and removed one by one, with their commas and their line.
+//! The smallest edit of a text that changes one of its values into another.
+//! Only bytes that differ are changed: members and elements are replaced, added
+//! and removed one by one, with their commas and their line.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) struct Splicer {
 struct Container {
     range: Range<usize>,
     items: Vec<Range<usize>>,
-    /// On one line; an empty one does as what is around it.
+    /// On one line; an empty container has the layout of the one around it.
     inline: bool,
 }
 
@@ -36,8 +36,8 @@ impl Splicer {
         Splicer { text, style }
     }
 
-    /// Makes the value at a place equal to `wanted`; `inline` is how what is
-    /// around it stands.
+    /// Makes the value at a position equal to `wanted`; `inline` is the layout
+    /// of its container.
     pub(super) fn patch(
         &mut self,
         range: Range<usize>,
@@ -68,7 +68,7 @@ impl Splicer {
         wanted: &Map<String, Value>,
         inline: bool,
     ) -> Result<(), Problem> {
-        // From the end, so that what is still to do keeps its place.
+        // From the end, so that the positions before each change stay valid.
         let (container, members) = self.members(start, inline)?;
         for (index, (name, value)) in members.iter().enumerate().rev() {
             match wanted.get(name) {
@@ -89,7 +89,7 @@ impl Splicer {
         Ok(())
     }
 
-    /// What is the same at both ends stays; the middle is replaced element by
+    /// Keeps the equal elements at both ends; the middle is replaced element by
     /// element.
     fn patch_array(&mut self, start: usize, wanted: &[Value], inline: bool) -> Result<(), Problem> {
         let (container, values) = self.elements(start, inline)?;
@@ -158,7 +158,7 @@ impl Splicer {
         }
     }
 
-    /// How far the items of a container stand in.
+    /// The indentation of the items of a container.
     fn item_indent(&self, container: &Container) -> String {
         let own = |item: &&Range<usize>| trivia::own_line(&self.text, item.start).is_some();
         match container.items.iter().find(own) {
@@ -184,8 +184,8 @@ impl Splicer {
         let comma = trivia::comma(&self.text, before.end);
         let after = comma.map_or(before.end, |comma| comma + 1);
         let place = trivia::line_tail(&self.text, after, true).map_or(after, |(end, _)| end);
-        // The comma that is there stays where it is and the new item brings
-        // the next one; a last item without one gets it.
+        // The existing comma stays and the new item brings the next one; a last
+        // item without a comma gets one.
         match comma {
             Some(_) => self.text.insert_str(place, &format!("{gap}{item},")),
             None => {
@@ -195,7 +195,7 @@ impl Splicer {
         }
     }
 
-    /// What separates a new item from its neighbour.
+    /// The text that separates a new item from its neighbour.
     fn gap(&self, neighbour: usize, indent: &str) -> String {
         match trivia::own_line(&self.text, neighbour) {
             Some(_) => format!("{}{indent}", self.style.newline),
@@ -246,7 +246,7 @@ impl Splicer {
             return self.text.replace_range(inner, "");
         }
         match comma_before {
-            // The item before becomes the last and is to have no comma.
+            // The item before becomes the last and must have no comma.
             Some(before) if is_last && comma.is_none() => {
                 match trivia::is_blank(&self.text[before + 1..removed.start])
                     && whole_line.is_none()

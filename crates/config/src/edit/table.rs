@@ -1,5 +1,5 @@
-//! A table of a TOML file, put in and taken out. It goes to the end, with a
-//! header of its own: so nothing that is there has to be touched.
+//! Adds and removes a table of a TOML file. It goes to the end, with a header
+//! of its own, so that the existing text does not change.
 
 use serde_json::{Map, Value};
 use toml_edit::{Document, DocumentMut, Key};
@@ -92,7 +92,7 @@ pub(super) fn take(
     same(format!("{mark}{left}"), &wanted).map(PruneOutcome::Text)
 }
 
-/// Without the table, where it is not written as we write it.
+/// Removes a table that does not have the form in which Portway writes it.
 fn rebuilt(text: &str, section: &str, name: &str, whole: bool) -> Result<String, EditError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|_| EditError::Unsafe)?;
@@ -148,7 +148,7 @@ fn parse(text: &str) -> Result<Map<String, Value>, EditError> {
     }
 }
 
-/// The text, if it says exactly that.
+/// The text, if its value is exactly `wanted`.
 fn same(text: String, wanted: &Map<String, Value>) -> Result<String, EditError> {
     match parse(tree::without_bom(&text)) {
         Ok(says) if says == *wanted => Ok(text),

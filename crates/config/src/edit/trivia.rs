@@ -1,7 +1,7 @@
-//! What stands between the values of a text that has been parsed: blanks,
-//! line ends, comments. Nothing here checks; the parser has.
+//! The text between the values of a parsed text: blanks, line ends, comments.
+//! Nothing is checked here; the parser has done it.
 
-/// The first place from `at` on that is neither blank nor comment.
+/// The first position from `at` on that is neither blank nor comment.
 pub(super) fn skip(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = at;
@@ -21,9 +21,9 @@ pub(super) fn comma(text: &str, at: usize) -> Option<usize> {
     (text.as_bytes().get(next) == Some(&b',')).then_some(next)
 }
 
-/// The rest of a line that holds nothing more but comments: up to its end,
-/// and to the line after it. A comment that begins on the line may end on a
-/// later one; whether it is taken along is `whole`.
+/// The rest of a line that has nothing more but comments: its end, and the
+/// start of the next line. A comment that begins on the line may end on a later
+/// one; `whole` includes that comment.
 pub(super) fn line_tail(text: &str, at: usize, whole: bool) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut at = at;
@@ -45,7 +45,7 @@ pub(super) fn line_tail(text: &str, at: usize, whole: bool) -> Option<(usize, us
     }
 }
 
-/// Where the line of `at` starts, if nothing but blanks stand before it.
+/// The start of the line of `at`, if there are only blanks before it.
 pub(super) fn own_line(text: &str, at: usize) -> Option<usize> {
     let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
     is_blank(&text[start..at]).then_some(start)

@@ -54,7 +54,7 @@ fn b2_expansion_table() {
         ("${A", "${A"),
         ("${UNSET:-${A}}", "${UNSET:-${A}}"),
         ("${ A }", "${ A }"),
-        // A value is never looked into.
+        // A reference inside a value is not expanded.
         ("${NESTED}", "${A}"),
         ("日本${A}語", "日本alpha語"),
     ] {

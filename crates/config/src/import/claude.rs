@@ -3,13 +3,13 @@
 
 use super::draft::ImportDraft;
 
-/// It starts commands and fills nothing in.
+/// Claude Desktop starts commands and expands nothing.
 pub(super) fn desktop(draft: &mut ImportDraft) {
     draft.standard();
     draft.warn_of_references(&[]);
 }
 
-/// Its `${VAR}` and `${VAR:-default}` are ours.
+/// Claude Code's `${VAR}` and `${VAR:-default}` are the same in Portway.
 pub(super) fn code(draft: &mut ImportDraft) {
     draft.standard();
     draft.leave(

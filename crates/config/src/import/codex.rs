@@ -1,5 +1,5 @@
-//! Codex's `config.toml`. It fills nothing in: secrets are named by their
-//! variables in fields of their own.
+//! Codex's `config.toml`. Codex expands nothing: fields of their own name the
+//! variables that hold secrets.
 
 use serde_json::Value;
 use toml_edit::Document;
@@ -45,7 +45,7 @@ pub(super) fn server(draft: &mut ImportDraft) {
     if let Some(headers) = draft.take("http_headers") {
         draft.set("headers", headers);
     }
-    // Before anything of ours comes in.
+    // Before references of Portway are added.
     draft.warn_of_references(&[]);
     variables(draft);
     headers(draft);

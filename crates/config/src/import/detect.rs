@@ -1,11 +1,11 @@
-//! Whose file it is, by its name, then by what is in it.
+//! Detects the client of a file, by its name, then by its content.
 
 use serde_json::Value;
 
 use super::super::tree;
 use super::ClientApp;
 
-/// `path` as a person gave it.
+/// `path` as the user gave it.
 pub fn detect(path: &str, text: &str) -> Option<ClientApp> {
     let path = path.replace('\\', "/");
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));

@@ -15,7 +15,7 @@ pub(super) struct ImportDraft {
     pub(super) name: String,
     /// The start of a variable's name, where one has to be invented.
     pub(super) prefix: String,
-    /// What has not been looked at.
+    /// The fields that have not been read yet.
     given: Map<String, Value>,
     /// The definition, as it would stand in `.mcp.json`.
     made: Map<String, Value>,
@@ -57,7 +57,7 @@ impl ImportDraft {
         self.made.contains_key(field)
     }
 
-    /// Takes fields over that mean the same here.
+    /// Copies fields that have the same meaning in Portway.
     pub(super) fn keep(&mut self, fields: &[&str]) {
         for field in fields {
             if let Some(value) = self.take(field) {
@@ -66,14 +66,14 @@ impl ImportDraft {
         }
     }
 
-    /// Leaves a field out, and says why.
+    /// Leaves a field out, with a note of the reason.
     pub(super) fn leave(&mut self, field: &str, why: &str) {
         if self.take(field).is_some() {
             self.note(format!("{field}: {why}"));
         }
     }
 
-    /// What nearly all clients have in common.
+    /// Reads the fields that nearly all clients have in common.
     pub(super) fn standard(&mut self) {
         self.keep(&["type", "transport", "command", "args", "cwd", "url"]);
         self.keep(&["headers", "timeout", "enabled", "disabled"]);
@@ -81,7 +81,7 @@ impl ImportDraft {
         self.refuse_foreign_transports();
     }
 
-    /// Values that are no strings: a number is one for us, `null` none.
+    /// A number or a boolean becomes a string; `null` is left out.
     pub(super) fn environment(&mut self, field: &str) {
         let Some(value) = self.take(field) else {
             return;
@@ -110,7 +110,7 @@ impl ImportDraft {
         }
     }
 
-    /// A variable of the server that has the same name with us.
+    /// A variable of the server that has the same name in Portway.
     pub(super) fn variable(&mut self, name: &str) {
         let env = self.made.entry("env").or_insert_with(|| Map::new().into());
         if let Value::Object(env) = env {
@@ -148,8 +148,8 @@ impl ImportDraft {
         }
     }
 
-    /// Tools that a client does not show: a matter of filters and entries
-    /// here.
+    /// Reports the tools that a client hides: Portway has filters and entries
+    /// for that.
     pub(super) fn tool_lists(&mut self, only: &str, without: &str) {
         for (field, what) in [(only, "only these"), (without, "all but these")] {
             let Some(Value::Array(tools)) = self.take(field) else {
@@ -163,8 +163,8 @@ impl ImportDraft {
         }
     }
 
-    /// Says which texts the client takes as they are, but Portway does not;
-    /// `theirs` mean something to it.
+    /// Reports references that are plain text to the client but not to Portway;
+    /// the client expands `theirs` itself.
     pub(super) fn warn_of_references(&mut self, theirs: &[&str]) {
         let mut names = Vec::new();
         let mut look = |_: &str, text: &str| {
@@ -187,7 +187,7 @@ impl ImportDraft {
         }
     }
 
-    /// Every text of the definition, with its place, made another.
+    /// Replaces every text of the definition; `change` gets path and text.
     pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&str, &str) -> String) {
         each_string(&mut self.made, change);
     }
@@ -230,7 +230,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
         return Err(vec![Problem::new("", "is not an object")]);
     };
     definition::read(object, &LineIndex::new(&text), DefinitionSource::File).map_err(|problems| {
-        // The lines are those of a text that the user has not seen.
+        // The user has not seen the text that the line numbers refer to.
         let placeless = |problem: Problem| Problem {
             line: None,
             column: None,
@@ -240,7 +240,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
     })
 }
 
-/// Where a secret stands in the clear: it is taken over as it is.
+/// The fields with a secret in plain text, which is copied unchanged.
 fn plain_secrets(spec: &ServerSpec) -> Vec<String> {
     let (kind, map) = match &spec.target {
         Target::Stdio { env, .. } => ("env", env),

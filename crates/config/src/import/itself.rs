@@ -1,10 +1,10 @@
-//! Portway among the servers of a client: importing it would make a circle.
+//! Detects Portway among a client's servers: importing it would make a loop.
 
 use url::{Host, Url};
 
 use super::super::spec::{ServerSpec, Target};
 
-/// Whether a definition leads to the Portway at `base`, or starts one.
+/// Whether a definition refers to the Portway at `base`, or starts one.
 pub fn is_portway(spec: &ServerSpec, base: &str) -> bool {
     match &spec.target {
         Target::Stdio { command, args, .. } => {
@@ -32,7 +32,7 @@ fn same_place(a: &Url, b: &Url) -> bool {
     host && a.port_or_known_default() == b.port_or_known_default()
 }
 
-/// Whether an address may be one where Portway speaks MCP.
+/// Whether a path may be an MCP endpoint of Portway.
 pub fn is_endpoint(path: &str) -> bool {
     let inside = |root: &str| {
         path.strip_prefix(root)

@@ -1,6 +1,6 @@
-//! Other clients' files, read into definitions of ours (SPEC B8). Each client
-//! spells servers in its own way; fields without a counterpart are reported
-//! and left out. Pure: the caller finds the files.
+//! Imports other clients' files as definitions of Portway (SPEC B8). Each
+//! client spells servers in its own way; fields without a counterpart are
+//! reported and left out. Pure: the caller finds the files.
 
 use std::rc::Rc;
 
@@ -117,7 +117,7 @@ pub struct ImportedServer {
     pub spec: Result<ServerSpec, Vec<Problem>>,
     /// Fields that were changed or left out; no secrets.
     pub notes: Vec<String>,
-    /// Which of the files has it, by its number.
+    /// The index of the file that contains it.
     pub file: usize,
 }
 
@@ -244,7 +244,7 @@ impl ImportFile {
     }
 }
 
-/// The places in a client's file where servers stand, later ones winning.
+/// The paths in a client's file that contain servers; later ones win.
 fn sections<'p>(
     client: ClientApp,
     root: &Object<'_>,
@@ -260,7 +260,7 @@ fn sections<'p>(
         ],
         ClientApp::VsCode => match root.get("servers") {
             Some(_) => vec![vec!["servers"]],
-            // As it once stood in the editor's settings.
+            // The older location, in the editor's settings.
             None => vec![vec!["mcp", "servers"]],
         },
         ClientApp::OpenCode => vec![opencode::section(root)],

@@ -37,7 +37,7 @@ pub(super) fn server(draft: &mut ImportDraft) {
         None => {}
     }
     match draft.take("oauth") {
-        // It is not to log in: neither do we.
+        // opencode does not log in there, and neither does Portway.
         Some(Value::Bool(false)) | None => {}
         Some(_) => {
             draft.note("oauth: Portway does not log in for you; set an Authorization header")

@@ -1,6 +1,6 @@
 //! References as other clients write them.
 
-/// Every `open…}` of a text through `change`; what it does not know stays.
+/// Replaces every `open…}` of a text by `change`; unknown ones stay.
 pub(super) fn between(
     text: &str,
     open: &str,
@@ -46,7 +46,7 @@ pub(super) fn bare_dollars(text: &str) -> String {
     out
 }
 
-/// Whether `${…}` takes it.
+/// Whether the text is a valid name in `${…}`.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && name_length(text) == text.len()
 }

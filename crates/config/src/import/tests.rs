@@ -13,7 +13,7 @@ fn read(client: ClientApp, text: &str) -> Vec<ImportedServer> {
     merge(client, vec![parsed], &AROUND)
 }
 
-/// The one server of a file as it would stand in `.mcp.json`.
+/// The only server of a file as `.mcp.json` would define it.
 #[track_caller]
 fn one(client: ClientApp, text: &str) -> Value {
     let found = read(client, text);

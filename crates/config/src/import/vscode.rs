@@ -13,7 +13,7 @@ use super::{FileContext, ImportDirs, ImportFile};
 pub(super) const ENV_FILE: &str =
     "is not read; put its variables into env, or into Portway's own environment";
 
-/// What it fills in, of the names that could also be variables.
+/// Names that VS Code expands itself and that could also be variables.
 pub(super) const THEIRS: &[&str] = &[
     "pathSeparator",
     "userHome",
@@ -47,7 +47,7 @@ pub(super) fn server(draft: &mut ImportDraft, context: &FileContext, around: &Im
     fill_in(draft, context, around, "VS Code");
 }
 
-/// Its references as ours, or as what they stand for.
+/// Replaces VS Code's references by those of Portway, or by their values.
 pub(super) fn fill_in(
     draft: &mut ImportDraft,
     context: &FileContext,
@@ -87,7 +87,7 @@ pub(super) fn fill_in(
 
 enum ReferenceMeaning {
     Text(String),
-    /// A variable of ours, and what the person has to know.
+    /// A variable of Portway, and a note for the user.
     Variable(String, String),
     /// Plain text.
     Unknown,
@@ -123,7 +123,7 @@ fn reference(inner: &str, context: &FileContext, around: &ImportDirs<'_>) -> Ref
     }
 }
 
-/// What VS Code asks for becomes a variable.
+/// A value that VS Code asks the user for becomes a variable.
 fn input(id: &str, context: &FileContext) -> ReferenceMeaning {
     let name = variable(id);
     let known = context.inputs.iter().find(|input| input["id"] == id);

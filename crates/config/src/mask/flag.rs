@@ -1,5 +1,4 @@
-//! The arguments of a command: which of them are values of flags that take a
-//! secret.
+//! The arguments of a command: finds the values of flags that take a secret.
 
 use super::super::reference::has_references;
 use super::shape::{is_path, looks_secret};
@@ -116,8 +115,8 @@ impl ArgumentScanner {
     pub(super) fn next(&mut self, is_flag: bool) -> FlagValue {
         let expected = std::mem::take(&mut self.expected);
         if is_flag {
-            // Behind a flag that takes a secret stands a secret, whatever it
-            // looks like.
+            // The word after a flag that takes a secret is a secret, whatever
+            // its shape.
             return match expected {
                 FlagValue::Secret => expected,
                 _ => FlagValue::Anything,
@@ -153,7 +152,7 @@ impl ArgumentScanner {
         }
         match (expected, NamedValue::of(arg)) {
             (FlagValue::Anything, Some(pair)) if pair.is_secret() => {
-                // No shell is between: all that follows is the value.
+                // There is no shell: everything that follows is the value.
                 let value = pair.value.trim_start();
                 hidden.extend(secret(arg.len() - value.len(), value));
             }
@@ -213,7 +212,7 @@ pub(super) fn in_value(
     }
 }
 
-/// What `-p` takes where it is no password: a path, a package, a mapping of
+/// The values of `-p` that are no password: a path, a package, a mapping of
 /// ports, a version.
 fn is_ordinary_p(value: &str) -> bool {
     let numbers = value

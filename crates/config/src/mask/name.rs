@@ -1,6 +1,6 @@
-//! Which names say that their value is a secret.
+//! Recognises names whose value is a secret.
 
-/// Parts of a name that say its value is a secret.
+/// Parts of a name that mark its value as a secret.
 const SECRET_PARTS: &[&str] = &[
     "authorization",
     "bearer",
@@ -17,8 +17,8 @@ const SECRET_PARTS: &[&str] = &[
     "token",
 ];
 
-/// Whole words that say the same and are too short, or too common, to look
-/// for inside a word: `path`, `author`, `obsession`.
+/// Whole words that mark a secret and are too short, or too common, to look for
+/// inside a word: `path`, `author`, `obsession`.
 const SECRET_WORDS: &[&str] = &[
     "auth",
     "otp",
@@ -51,14 +51,14 @@ const ORDINARY_WORDS: &[&str] = &[
     "valkey",
 ];
 
-/// Last words of a name that say where a secret is, or how large, but not
-/// what it is: `--token-file`, `--key-length`.
+/// Last words of a name that describe the location or size of a secret, not the
+/// secret itself: `--token-file`, `--key-length`.
 const ABOUT_A_SECRET: &[&str] = &[
     "count", "dir", "file", "length", "limit", "mode", "name", "path", "size", "timeout", "ttl",
     "type",
 ];
 
-/// Whether a name speaks of a secret: `API_KEY`, `githubToken`, `sig`.
+/// Whether a name denotes a secret: `API_KEY`, `githubToken`, `sig`.
 pub(crate) fn is_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = words(&lower).collect();

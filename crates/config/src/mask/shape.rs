@@ -1,6 +1,6 @@
-//! What a secret looks like when no name says so.
+//! Recognises secrets by their shape, without a name.
 
-/// How tokens of well-known services begin.
+/// The prefixes of tokens of well-known services.
 const PREFIXES: &[&str] = &[
     "AIza",
     "AKIA",
@@ -43,9 +43,9 @@ const PREFIXES: &[&str] = &[
     "ya29.",
 ];
 
-/// What comes after such a beginning.
+/// The least length after such a prefix.
 const REST: usize = 12;
-/// A word without a known beginning.
+/// The least length of a word without a known prefix.
 const SHORTEST: usize = 16;
 /// Letters and digits outside of plain numbers.
 const SUBSTANCE: usize = 14;
@@ -80,7 +80,7 @@ pub(super) fn holds_secret(segment: &str) -> bool {
     HOLDERS.contains(&segment.to_ascii_lowercase().as_str())
 }
 
-/// A place in the file system, which may be called anything.
+/// A path in the file system, which may have any name.
 pub(super) fn is_path(text: &str) -> bool {
     let drive = text.as_bytes().get(1..3).is_some_and(|two| two == b":\\");
     ["/", "./", "../", "~/", "file:"]

@@ -278,7 +278,7 @@ fn g3_secrets_in_paths_and_queries_are_covered() {
     }
 }
 
-/// Arguments as they stand in people's files.
+/// Arguments as they occur in people's files.
 const ORDINARY: &[&str] = &[
     "-y",
     "run",
@@ -370,7 +370,7 @@ proptest! {
         }
     }
 
-    /// Whatever the text, what is shown is the text with parts covered.
+    /// For any text, the output is the text with parts masked.
     #[test]
     fn g3_covering_changes_nothing_else(args in prop::collection::vec(".{0,40}", 0..6)) {
         let shown = args_shown("c", &args);

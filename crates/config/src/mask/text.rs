@@ -87,7 +87,7 @@ fn is_whole_line(name: &str) -> bool {
     lower.contains("authorization") || lower.contains("cookie")
 }
 
-/// `latest`, `v1`, `1.2`: what a password is not.
+/// `latest`, `v1`, `1.2`: these are no passwords.
 fn is_tag(value: &str) -> bool {
     let number = value.strip_prefix('v').unwrap_or(value);
     let version = number.starts_with(|c: char| c.is_ascii_digit())
@@ -95,9 +95,9 @@ fn is_tag(value: &str) -> bool {
     value == "latest" || version && (number.contains('.') || number.len() < value.len())
 }
 
-/// The hidden parts of a text that begins at `start`: pairs whose name speaks
-/// of a secret, what follows such a flag or `Bearer`, addresses, and words of
-/// a secret's shape.
+/// The hidden parts of a text that begins at `start`: pairs whose name denotes
+/// a secret, the word after such a flag or `Bearer`, addresses, and words with
+/// the shape of a secret.
 pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<HiddenRange> {
     if depth > DEEPEST {
         return secret(start, text);
@@ -123,7 +123,7 @@ pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<HiddenRange
     scan.hidden
 }
 
-/// `Basic abc`, alone: what the value of a header holds.
+/// `Basic abc`, alone: the value of a header.
 fn credentials(text: &str, start: usize) -> Vec<HiddenRange> {
     match text.trim().split_once(' ') {
         Some((scheme, token))

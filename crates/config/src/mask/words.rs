@@ -1,4 +1,4 @@
-//! Where words, quotes and values begin and end in a text.
+//! Finds the boundaries of words, quotes and values in a text.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ pub(super) const QUOTES: &[char] = &['"', '\'', '`'];
 /// space may be part of a secret.
 pub(super) const SEPARATORS: &[char] = &['{', '}', '[', ']', '(', ')', '<', '>', ',', ';', '|'];
 
-/// Characters that are looked at for the name of a pair.
+/// The maximum length of the name of a pair.
 const NAME_LENGTH: usize = 80;
 
-/// Where the word ends that begins at `from`; quotes hold it together.
+/// The end of the word that begins at `from`; quotes hold it together.
 pub(super) fn word_end(text: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(c) = text[at..].chars().next() {
@@ -68,7 +68,7 @@ pub(super) fn quoted(text: &str) -> Option<(Range<usize>, usize)> {
     Some((open..end - slashes, end + 1))
 }
 
-/// The inside, where quotes are around all of it.
+/// The inside of quotes that enclose the whole text.
 pub(super) fn unquoted(text: &str) -> &str {
     match quoted(text) {
         Some((inner, length)) if length == text.len() => &text[inner],
@@ -76,8 +76,8 @@ pub(super) fn unquoted(text: &str) -> &str {
     }
 }
 
-/// Where a secret ends that begins at `from`. A separator is part of it unless
-/// white space, quotes, another pair or nothing comes behind.
+/// The end of the secret that begins at `from`. A separator is part of it
+/// unless white space, quotes, another pair or nothing follows.
 pub(super) fn value_end(text: &str, from: usize) -> usize {
     let mut end = word_end(text, from);
     loop {
@@ -95,8 +95,8 @@ pub(super) fn value_end(text: &str, from: usize) -> usize {
     }
 }
 
-/// How much of a text is the rest of a line, without the next pair of a list
-/// unless the `whole` line is wanted.
+/// The length of the rest of a line, without the next pair of a list unless the
+/// `whole` line is wanted.
 pub(super) fn line_end(text: &str, whole: bool) -> usize {
     let line = text.split(['\r', '\n']).next().unwrap_or_default();
     let next = line

@@ -1,5 +1,5 @@
-//! The schemas of a server in a request (SPEC G5). What a file forgives is a
-//! mistake here, and `null` is as good as absent.
+//! The schemas of a server in a request (SPEC G5). Leniencies of files are
+//! errors here, and `null` counts as absent.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ const NOT_BLANK: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
 const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
 const OF_REMOTE: &[&str] = &["url", "headers"];
 
-/// What a server may be called.
+/// The name of a server.
 pub fn name() -> Value {
     json!({"type": "string", "pattern": NAME, "not": {"pattern": UUID}})
 }
@@ -41,8 +41,8 @@ pub fn replacement() -> Value {
     json!({ "anyOf": kinds() })
 }
 
-/// The body of a change: what comes of it must be a whole definition again,
-/// which depends on the one that is there.
+/// The body of a change: its result must be a complete definition again, which
+/// depends on the current one.
 pub fn patch() -> Value {
     let mut properties = properties();
     for map in ["env", "environment", "headers"] {
@@ -52,9 +52,9 @@ pub fn patch() -> Value {
     closed(properties)
 }
 
-/// What a tool takes that registers a server: each field in its one usual
-/// spelling, and nothing at the root that a model's vendor might refuse.
-/// Whether the whole makes sense, the reader says.
+/// The arguments of a tool that registers a server: each field in its usual
+/// spelling, and nothing at the root that a model's vendor might refuse. The
+/// reader checks whether the fields fit together.
 pub fn argument() -> Value {
     let mut usual = usual();
     for (_, schema) in &mut usual {
@@ -72,7 +72,7 @@ pub fn argument() -> Value {
     schema
 }
 
-/// What a tool takes that changes one: `null` takes a field away.
+/// The arguments of a tool that changes a server: `null` removes a field.
 pub fn argument_change() -> Value {
     let mut usual = usual();
     usual.shift_remove("autoStart");
@@ -84,12 +84,12 @@ pub fn argument_change() -> Value {
     closed(Value::Object(usual))
 }
 
-/// A name, in words that every validator understands.
+/// A name, described in keywords that every validator supports.
 fn called(description: &str) -> Value {
     json!({"description": description, "type": "string", "minLength": 1, "maxLength": 64})
 }
 
-/// The fields without their other spellings.
+/// The fields without their alternative spellings.
 fn usual() -> Map<String, Value> {
     let mut usual = match properties() {
         Value::Object(all) => all,
@@ -100,7 +100,7 @@ fn usual() -> Map<String, Value> {
     usual
 }
 
-/// Fields that contradict each other make three kinds of one.
+/// Three schemas instead of one, because some fields exclude each other.
 fn kinds() -> [Value; 3] {
     let (sse, mut http): (Vec<&str>, Vec<&str>) =
         REMOTE_WORDS.iter().partition(|word| **word == "sse");

@@ -2,7 +2,7 @@ use super::*;
 use crate::definition::known_fields;
 use crate::{Dialect, parse_file};
 
-/// As much of a validator as the schema needs; an unknown keyword fails.
+/// A validator for the keywords of the schema; an unknown keyword fails.
 fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let all =
         |list: &Value, test: &dyn Fn(&Value) -> bool| list.as_array().unwrap().iter().all(test);
@@ -52,8 +52,8 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             "oneOf" => count(rule) == 1,
             "allOf" => count(rule) == rule.as_array().unwrap().len(),
             "if" => !valid(root, rule, value) || valid(root, &schema["then"], value),
-            // Without an engine for patterns: those of names and addresses are
-            // left to the reader's own tests.
+            // There is no engine for patterns: the reader's own tests cover
+            // those of names and addresses.
             "pattern" | "propertyNames" => true,
             other => panic!("keyword {other}"),
         })

@@ -1,4 +1,4 @@
-//! How much and how long, with defaults that suit one machine.
+//! Limits of sizes, counts and times, with defaults that suit one machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The environment's limits, and the defaults where it says nothing.
+    /// The limits of the environment, with defaults for unset ones.
     pub(super) fn read(from: &mut SettingsReader<'_>) -> Limits {
         let secs = Duration::from_secs;
         let mut time = |name, default, low, high| {
@@ -83,7 +83,7 @@ pub struct UserLimits {
     pub records: usize,
     pub entries: usize,
     pub bindings: usize,
-    /// The text of all of them.
+    /// Bytes of the text of all of them.
     pub bytes: usize,
 }
 

@@ -34,8 +34,8 @@ impl<'a> SettingsReader<'a> {
     }
 
     /// Unknown variables with the prefix `PORTWAY_`, each with the setting it
-    /// may stand for. They stop nothing: Kubernetes sets `PORTWAY_PORT` and the
-    /// like in every pod beside a service named `portway`.
+    /// may be a typo of. They are not errors: Kubernetes sets `PORTWAY_PORT`
+    /// and the like in every pod beside a service named `portway`.
     pub(super) fn unknown(&self) -> Vec<BadSetting> {
         let known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name);
         // A server that is itself a Portway has the marker of its parent.
@@ -52,7 +52,7 @@ impl<'a> SettingsReader<'a> {
         unknown.collect()
     }
 
-    /// An empty value counts as none: that is how compose files leave one out.
+    /// An empty value counts as unset: compose files write unset values so.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         debug_assert!(
             VARIABLES.iter().any(|(known, _)| *known == name),

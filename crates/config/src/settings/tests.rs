@@ -13,7 +13,7 @@ fn load(options: ServeOptions, pairs: &[(&str, &str)]) -> Result<Settings, Setti
     Settings::load(options, &env(pairs), PathBuf::from("/home/someone"))
 }
 
-/// The settings found bad, and everything that was said about them.
+/// The names of the invalid settings, and all their messages.
 fn bad(options: ServeOptions, pairs: &[(&str, &str)]) -> (Vec<String>, String) {
     let error = load(options, pairs).expect_err("settings should be refused");
     let names = match &error {

@@ -1,5 +1,5 @@
-//! The forms a setting's value may have. Each parser's error says what is
-//! accepted; none repeats a value that could be a secret.
+//! The forms a setting's value may have. Each parser's error lists the accepted
+//! forms; none repeats a value that could be a secret.
 
 use std::net::SocketAddr;
 use std::time::Duration;

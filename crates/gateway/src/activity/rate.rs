@@ -1,4 +1,4 @@
-//! How many calls ended in each second, and how long they took.
+//! The number of calls that ended in each second, and their durations.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -14,7 +14,7 @@ const TOLD: usize = 20;
 const SHOWN: usize = 100;
 
 pub(super) struct ToolArguments<'a> {
-    /// Those that are not null.
+    /// The arguments that are not null.
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 

@@ -164,8 +164,8 @@ impl ControlTool {
         let server = json!({"type": "string", "description": "The server's name or id."});
         let name = json!({"type": "string",
             "description": "The same as server; one of the two is enough."});
-        // No alternatives at the root, which models' APIs refuse: that one of
-        // them is needed is told to who gives neither.
+        // No alternatives at the root, which models' APIs refuse: a call with
+        // neither of them gets an error instead.
         let which = [("server", &server), ("name", &name)];
         match self {
             ControlTool::ListServers => object(&[], &[]),

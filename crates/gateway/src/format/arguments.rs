@@ -1,8 +1,8 @@
 //! Checks arguments against a tool's own schema before they are sent, so that a
-//! model learns at once what is wrong. Not a validator: the server validates
-//! after it, so only what is certainly wrong is refused. Keywords that cannot be
-//! judged one by one (`not`, `if`, "exactly one of") and patterns, whose regular
-//! expressions are JavaScript's, are ignored.
+//! model gets the error at once. Not a validator: the server validates after
+//! it, so only certain errors are refused. Keywords that cannot be checked one
+//! by one (`not`, `if`, "exactly one of") and patterns, which are JavaScript
+//! regular expressions, are ignored.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<(), InvalidArguments> 
     }
 }
 
-/// What a reference within one document leads to.
+/// The target of a reference within one document.
 pub(super) fn pointed<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let path = target.strip_prefix('#')?;
     root.pointer(path)
@@ -83,13 +83,13 @@ impl<'a> ArgumentCheck<'a> {
         let Value::Object(schema) = schema else {
             return;
         };
-        // Below an `$id` references mean something else.
+        // Below an `$id`, references have another base.
         let elsewhere = depth > 0 && schema.contains_key("$id");
         if self.steps == 0 || depth >= DEPTH || elsewhere {
             return;
         }
         self.steps -= 1;
-        // Older drafts do not read what stands beside a reference.
+        // Older drafts ignore the keywords beside a reference.
         if let Some(target) = schema.get("$ref") {
             let found = target.as_str().and_then(|to| pointed(self.root, to));
             if let Some(found) = found {
@@ -306,7 +306,7 @@ fn is(name: &str, value: &Value) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "number" => value.is_number(),
-        // To a schema 1.0 is an integer.
+        // In JSON Schema, 1.0 is an integer.
         "integer" => match value {
             Value::Number(number) => {
                 number.is_i64()

@@ -64,7 +64,7 @@ pub(super) fn read(result: &RawValue) -> ResultContents {
     }
     let texts =
         |piece: &ContentPiece| matches!(piece, ContentPiece::Text(text) if !text.trim().is_empty());
-    // Servers that have both say the same in both.
+    // A server that sends both has the same content in both.
     if let Some(structured) = structured.filter(|value| !is_null(value))
         && !pieces.iter().any(texts)
     {
@@ -131,7 +131,7 @@ fn nothing_known() -> String {
 }
 
 impl ContentPiece {
-    /// The piece in words: what it is, where it cannot be carried.
+    /// The piece as text; a description if a format cannot carry it.
     pub(super) fn in_words(self) -> String {
         match self {
             ContentPiece::Text(text) | ContentPiece::Words(text) => text,
@@ -139,7 +139,7 @@ impl ContentPiece {
         }
     }
 
-    /// The description of a piece that is no text.
+    /// The description of a piece that is not text.
     pub(super) fn label(&self) -> Option<String> {
         match self {
             ContentPiece::Text(_) | ContentPiece::Words(_) => None,

@@ -1,6 +1,6 @@
-//! Names of arguments. Anthropic refuses a request if one is not of the form
-//! `^[a-zA-Z0-9_.-]{1,64}$`: such an argument has another name there, and its
-//! own again before it is sent on.
+//! Names of arguments. Anthropic refuses a request if one does not match
+//! `^[a-zA-Z0-9_.-]{1,64}$`: such an argument gets another name there, and its
+//! own name again before the call is sent to the server.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ fn fits(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.chars().all(allowed)
 }
 
-/// Gives every argument a name that fits.
+/// Gives every argument a name that Anthropic accepts.
 pub(super) fn fit(schema: &mut Map<String, Value>) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;

@@ -67,7 +67,7 @@ pub struct ListedTool<'a> {
     pub origin: Option<(&'a str, &'a str)>,
 }
 
-/// One tool, ready to be handed to a vendor's API.
+/// One tool in the form that a vendor's API accepts.
 pub fn tool(format: Format, shown: ListedTool<'_>) -> Box<RawValue> {
     if format == Format::Mcp {
         return placed(shown);

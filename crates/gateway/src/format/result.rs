@@ -31,8 +31,8 @@ impl ToolOutcome {
     }
 }
 
-/// The text of a failure without one: APIs refuse an empty failure, and it
-/// tells a model nothing.
+/// The text of a failure without one: APIs refuse an empty failure, and a model
+/// learns nothing from it.
 const SILENT: &str = "The tool failed without saying why.";
 
 /// The answer for the vendor's API. `id` is the model's name for the call.
@@ -56,7 +56,7 @@ pub fn answer(format: Format, outcome: &ToolOutcome, id: Option<&str>) -> String
     value.to_string()
 }
 
-/// Messages of the role `tool` hold text alone, and have no word for failure.
+/// Messages of the role `tool` contain only text, and cannot mark a failure.
 fn openai(contents: ResultContents, id: Option<&str>) -> Value {
     let texts = contents.pieces.into_iter().map(ContentPiece::in_words);
     let text = joined(texts, contents.failed);
@@ -129,8 +129,8 @@ fn copilot(contents: ResultContents, late: bool) -> Value {
         binary
     };
     for piece in contents.pieces {
-        // Its runtime gives a model pictures alone, and those only where it
-        // can see: of the others it would not hear otherwise.
+        // Copilot passes only pictures to a model, and only to one that
+        // supports them: a text describes the other content.
         texts.extend(piece.label());
         match piece {
             ContentPiece::Image { mime, data } => binaries.push(binary("image", mime, data, None)),

@@ -1,23 +1,23 @@
-//! The schema of a tool's arguments, as models' APIs take it. What they
-//! refuse, and what becomes of it:
+//! The schema of a tool's arguments, as models' APIs accept it. The parts that
+//! they refuse, and their replacements:
 //!
 //! - a top level that is not an object with `properties`, or that has `oneOf`,
 //!   `anyOf`, `allOf`, `enum`, `const` or `not` beside them (OpenAI; Anthropic
-//!   the first three): alternatives are laid over each other, and what only
-//!   some of them require is said in words;
+//!   the first three): alternatives are merged, and a note describes the
+//!   arguments that only some of them require;
 //! - `$ref`, `$defs` (Anthropic in places, and many models do not follow
-//!   them): what is referred to stands where the reference was; one that leads
-//!   back into itself ends there, as does one to another document;
+//!   them): the target replaces the reference; a reference into itself or to
+//!   another document is cut off;
 //! - an array without `items`, a schema that is `true` (OpenAI);
 //! - older drafts than 2020-12 (Anthropic): lists of `items`, bounds that are
 //!   exclusive by a flag, `required` as a flag, types that do not exist.
 //!
-//! The outcome may allow more than the original, never less: arguments are
-//! held against the original when they come. So what would forbid more where
-//! something below it allows more goes (`not`, `if`, `contains`, "not
-//! evaluated"), and "one of" becomes "any of", which is also what OpenAI would
-//! rather have. Only an argument that some alternatives at the top say nothing
-//! about is shown as the others have it: a model could not use less.
+//! The result may allow more than the original, never less: a call's arguments
+//! are checked against the original. So keywords that forbid more when a schema
+//! below them allows more are removed (`not`, `if`, `contains`, "not
+//! evaluated"), and "one of" becomes "any of", which OpenAI prefers anyway. One
+//! exception: an argument that only some alternatives at the top define is
+//! shown as they define it, because a model could not use less.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -25,8 +25,8 @@ use serde_json::{Map, Value, json};
 use super::arguments::pointed;
 use super::top::flat;
 
-/// How deep schemas are followed, and how many of them: references can make
-/// much of little.
+/// The maximum depth and number of schemas that are followed: references can
+/// expand a small schema into a huge one.
 const DEPTH: usize = 40;
 const SCHEMAS: usize = 4000;
 /// Keywords that allow and forbid nothing.
@@ -39,14 +39,14 @@ const ABOUT: [&str; 7] = [
     "readOnly",
     "writeOnly",
 ];
-/// Bytes that an outcome may have more than its original, and names that are
-/// required at one place: what is beyond is left out, which allows more.
+/// Bytes that a result may have more than its original, and required names at
+/// one place: the rest is left out, which allows more.
 const COPIED: usize = 1 << 20;
 pub(super) const REQUIRED: usize = 300;
 
 pub struct Parameters {
     pub schema: Map<String, Value>,
-    /// What the schema cannot say, for the description.
+    /// Rules that the schema cannot express, for the description.
     pub note: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> SchemaRewriter<'a> {
         out
     }
 
-    /// Beside a reference older drafts read descriptions alone.
+    /// Beside a reference, older drafts read only descriptions.
     fn counts(&self, schema: &Map<String, Value>, keyword: &str) -> bool {
         let old = || {
             let dialect = self.root.get("$schema").and_then(Value::as_str);
@@ -188,7 +188,7 @@ impl<'a> SchemaRewriter<'a> {
         left.is_some()
     }
 
-    /// What is left of a schema that is not followed any further.
+    /// The short form of a schema that is not followed any further.
     fn brief(&mut self, schema: &Map<String, Value>) -> Map<String, Value> {
         let mut out = Map::new();
         if let Some(kind) = schema.get("type").and_then(types) {
@@ -211,7 +211,7 @@ impl<'a> SchemaRewriter<'a> {
     }
 }
 
-/// Sets a keyword; what a reference has brought of lists stays.
+/// Sets a keyword; lists from a reference are extended, not replaced.
 fn beside(out: &mut Map<String, Value>, keyword: &str, value: Value) {
     match (out.get_mut(keyword), value) {
         (Some(Value::Object(known)), Value::Object(more)) if keyword == "properties" => {
@@ -261,7 +261,7 @@ fn plain(schema: &Map<String, Value>, keyword: &str, value: &Value) -> Option<Va
             | "maxContains",
             _,
         ) => None,
-        // With something else below them than there must be.
+        // Their values have the wrong type.
         (
             "properties" | "patternProperties" | "dependentSchemas" | "prefixItems" | "allOf"
             | "anyOf" | "oneOf",
@@ -315,8 +315,8 @@ fn is_array(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// What a value takes up when it is written, and hardly more: what is there
-/// only once always fits.
+/// The approximate size of a value when it is written, hardly more: a value
+/// that occurs only once always fits.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

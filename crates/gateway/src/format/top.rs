@@ -1,11 +1,11 @@
-//! The top level of a schema: alternatives laid over each other, since
-//! models' APIs take none there.
+//! The top level of a schema: merges alternatives, since models' APIs accept
+//! none there.
 
 use serde_json::{Map, Value, json};
 
 use super::schema::REQUIRED;
 
-/// Characters of what is said in words.
+/// Characters of the note that describes the alternatives.
 const NOTE: usize = 300;
 
 /// The top level: one object, whatever alternatives it had.
@@ -40,7 +40,7 @@ pub(super) fn flat(
     out
 }
 
-/// All of them hold.
+/// Merges variants that all apply.
 fn add(schema: &mut Map<String, Value>, variants: Vec<Map<String, Value>>) {
     for mut variant in variants {
         for name in required(&variant) {
@@ -59,7 +59,7 @@ fn add(schema: &mut Map<String, Value>, variants: Vec<Map<String, Value>>) {
     }
 }
 
-/// One of them holds.
+/// Merges variants of which one applies.
 fn overlay(
     schema: &mut Map<String, Value>,
     variants: Vec<Map<String, Value>>,
@@ -81,7 +81,7 @@ fn overlay(
     }
 }
 
-/// An argument that is one thing here and another there may be either.
+/// An argument with different schemas in two variants may have either.
 fn either(properties: &mut Map<String, Value>, name: String, value: Value) {
     let Some(known) = properties.get_mut(&name) else {
         properties.insert(name, value);
@@ -133,7 +133,7 @@ fn require(schema: &mut Map<String, Value>, name: String) {
     }
 }
 
-/// Its own, to be added to. What is added to must not forbid the additions.
+/// The schema's own properties, to add to. It must not forbid the additions.
 fn properties(schema: &mut Map<String, Value>) -> &mut Map<String, Value> {
     schema.remove("additionalProperties");
     let properties = schema.entry("properties").or_insert_with(|| json!({}));

@@ -1,5 +1,5 @@
-//! A name in the characters that models' APIs take: letters of other scripts
-//! are transliterated, what cannot be is `_`.
+//! A name in the characters that models' APIs accept: letters of other scripts
+//! are transliterated, all other characters become `_`.
 
 use std::borrow::Cow;
 

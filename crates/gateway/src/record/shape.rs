@@ -1,5 +1,5 @@
-//! The JSON Schemas of a server as it is shown. Both the API's document and
-//! Portway's own tools say them.
+//! The JSON Schemas of a server as the API shows it, for the API's document and
+//! Portway's own tools.
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ pub fn flag() -> Value {
     json!({"type": "boolean"})
 }
 
-/// A record; `config` and `problem` are the schemas of what is in it, or refer
-/// to them.
+/// A record; `config` and `problem` are the schemas of those members, or
+/// references to them.
 pub fn server(config: &Value, problem: &Value) -> Value {
     let names = json!({"type": "array", "items": {"type": "string"}});
     let problems = json!({"type": "array", "items": problem});
@@ -79,7 +79,7 @@ pub fn server(config: &Value, problem: &Value) -> Value {
     )
 }
 
-/// A definition as it is shown: every field said, secrets covered.
+/// A definition as the API shows it: all fields, with masked secrets.
 pub fn config() -> Value {
     let kind = json!({"enum": ["stdio", "http", "sse"]});
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});

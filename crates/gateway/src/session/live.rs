@@ -46,7 +46,7 @@ struct LiveSessions {
     ended_order: VecDeque<Serial>,
 }
 
-/// Why a session cannot be had.
+/// The reason that a session is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSession {
     /// Never opened, of another principal or endpoint, expired or ended: the

@@ -1,6 +1,5 @@
-//! One stream of messages to a legacy client: in order, within bounds, and
-//! kept for a while so that a client that lost its connection can come back
-//! for what it missed.
+//! One stream of messages to a legacy client: in order, within bounds, and kept
+//! for a while so that a client that lost its connection can resume it.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -215,7 +214,7 @@ impl MessageStream {
         state.readers += 1;
         state.reader = Some(state.readers);
         state.taken = at;
-        // The reader until now finds out.
+        // Wakes the previous reader, so that it ends.
         self.news.notify_waiters();
         StreamReader {
             stream: self.clone(),
@@ -231,8 +230,7 @@ fn next_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Whether a message only says that something has changed: a second one adds
-/// nothing.
+/// Whether a message only reports a change: a second one adds nothing.
 fn is_level(message: &[u8]) -> bool {
     let head = &message[..message.len().min(96)];
     let names = [&b"/list_changed\""[..], b"/resources/updated\""];

@@ -1,4 +1,4 @@
-//! Who may use a session, and what of it stays in memory.
+//! The access to sessions, and the state that stays in memory.
 
 mod streams;
 
@@ -203,7 +203,7 @@ async fn t_f6_a_session_of_which_nothing_is_lost_leaves_memory_soon() {
     minute().await;
     assert_eq!(sessions.load().0, 0);
     assert!(session.ended().is_cancelled());
-    // What its id does not tell keeps it.
+    // State that its id does not hold keeps it.
     let asks = live(&sessions);
     let _open = asks.ask("roots/list", None);
     live(&sessions).set_level(LogLevel::Error);
@@ -237,7 +237,7 @@ async fn t_d1_only_what_was_asked_can_be_answered() {
     assert!(one.answer(&raw(&id.to_string()), says()));
     assert!(!one.answer(&raw(&id.to_string()), says()), "once");
     assert_eq!(answer.await.unwrap().unwrap().get(), r#"{"roots":[]}"#);
-    // A question nobody waits for is forgotten.
+    // A question without a waiting task is forgotten.
     let ClientQuestion {
         message, answer, ..
     } = one.ask("roots/list", None);
@@ -267,7 +267,7 @@ async fn requests_are_cancelled_by_the_id_the_client_gave() {
     session.cancel(&raw("\"1\""));
     text.cancelled().await;
     assert!(!number.cancelled.is_cancelled());
-    // Used again while it runs: the later one is meant.
+    // The id is reused while the request runs: the later request gets it.
     let again = session.begin(&raw("1")).unwrap();
     drop(number);
     session.cancel(&raw("1"));

@@ -1,4 +1,4 @@
-//! The content of a session id: what was agreed when the session was opened.
+//! The content of a session id: the result of the handshake.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The views in use, each kept until what it was made of changes.
+//! The views in use, each kept until its sources change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct CachedView {
     view: Arc<View>,
 }
 
-/// What a view is made of.
+/// The sources of a view.
 struct ViewBasis {
     /// The snapshot's version of all offers.
     offers: u64,
@@ -37,8 +37,8 @@ struct ViewBasis {
 }
 
 impl ViewBasis {
-    /// Whether a view that was made of this is still true. Of two requests at
-    /// once, one may come with an older snapshot and gets the newer view.
+    /// Whether a view made of this is still valid. Of two requests at once, one
+    /// may have an older snapshot and gets the newer view.
     fn holds(&self, now: &ViewBasis) -> bool {
         let filters = |basis: &ViewBasis| basis.filters.as_ref().map(Arc::as_ptr);
         let offers = match (&self.only, &now.only) {

@@ -44,8 +44,8 @@ type EntryViewKey = (EntryId, Option<Arc<str>>);
 
 struct CachedEntryView {
     entry: EntryScope,
-    /// The file that says which servers its owner may use and what narrows it;
-    /// `None` where neither depends on it.
+    /// The file with the servers that its owner may use and the filter; `None`
+    /// if the view does not depend on it.
     filters: Option<Arc<Filters>>,
     /// The snapshot's version of all offers that the view is known to hold for.
     offers: u64,

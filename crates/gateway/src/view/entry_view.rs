@@ -23,7 +23,7 @@ use fleet::catalog::{CatalogItem, ListKind};
 use store::{Grant, ToolRecord};
 use wire::result::Freshness;
 
-/// What the view of an entry is made of, beside its grant.
+/// The sources of an entry's view, except its grant.
 pub(super) struct EntryContext<'a> {
     pub seal: &'a Arc<Seal>,
     pub snapshot: &'a Snapshot,

@@ -1,4 +1,4 @@
-//! Fleets that nobody runs, for tests.
+//! Snapshots of fleets without processes, for tests.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ use upstream::Peer;
 use wire::Era;
 use wire::result::Freshness;
 
-/// A fleet that nobody runs.
+/// A snapshot of a fleet without processes.
 #[derive(Default)]
 pub(crate) struct SnapshotBuilder(Snapshot);
 
@@ -63,7 +63,7 @@ impl SnapshotBuilder {
     }
 }
 
-/// What a server would have listed.
+/// The offer of a server.
 pub(crate) struct ServerBuilder {
     catalog: Catalog,
     era: Era,
@@ -125,7 +125,7 @@ impl ServerBuilder {
     }
 }
 
-/// What a server of this era with these capabilities said at its handshake.
+/// The handshake of a server of this era with these capabilities.
 fn peer(era: Era, capabilities: &str) -> Peer {
     let capabilities = RawValue::from_string(capabilities.to_owned()).unwrap();
     let version = match era {

@@ -1,5 +1,5 @@
-//! A view's tools in the formats of other programs: each list is made when it
-//! is first asked for, and then shared.
+//! A view's tools in the formats of other programs: each list is made at its
+//! first request, and then shared.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -67,8 +67,8 @@ impl View {
         found.map(|(name, target)| (name.as_str(), target))
     }
 
-    /// The tools that a name may have been meant for, as a vendor's API was
-    /// told them, the likeliest first: a typo of it, or its end of theirs.
+    /// The tools that a name may have been meant for, as named in a vendor's
+    /// list, the likeliest first: a misspelling, or only the end of the name.
     pub fn near(&self, name: &str, most: usize) -> Vec<String> {
         let likely = |known: &String| {
             let known = naming::fitted(known, naming::is_allowed).into_owned();

@@ -1,4 +1,4 @@
-//! How an endpoint introduces itself: `initialize` and `server/discover`.
+//! The self-description of an endpoint: `initialize` and `server/discover`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,8 @@ use wire::meta::SERVER_INFO;
 use wire::method::TASKS;
 use wire::object::{Object, each_member, is_null};
 
-/// The capabilities of an endpoint of many servers. They do not depend on what
-/// runs: a legacy client reads them once, and servers come and go.
+/// The capabilities of an endpoint of many servers. They do not depend on the
+/// running servers: a legacy client reads them once, and servers come and go.
 const ALL: &str = r#"{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"prompts":{"listChanged":true},"completions":{},"logging":{}}"#;
 
 pub(super) const INTRODUCTION: &str = "These are the tools, resources and prompts of several MCP servers. \

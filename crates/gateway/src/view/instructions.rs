@@ -19,8 +19,8 @@ const LINE_ENDS: &[char] = &[
 ];
 
 /// The texts under the names of their servers, after `intro`. Every line of a
-/// server's is quoted, so that none can pass for a heading of ours and what
-/// follows it for another server's words.
+/// server's text is quoted, so that it cannot look like a heading of Portway or
+/// like the text of another server.
 pub(super) fn joined<'a>(
     intro: &str,
     servers: impl Iterator<Item = (&'a str, Option<&'a str>)>,

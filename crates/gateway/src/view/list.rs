@@ -37,7 +37,7 @@ pub(super) struct ViewList {
     pub info: Arc<RawValue>,
     /// The server has no such list.
     pub missing: bool,
-    /// Each page is made when it is first asked for.
+    /// Each page is made at its first request.
     modern: OnceLock<Vec<OnceLock<PreparedResult>>>,
     legacy: OnceLock<Vec<OnceLock<PreparedResult>>>,
     /// Bytes of the pages made so far.

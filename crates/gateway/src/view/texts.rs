@@ -16,7 +16,7 @@ use wire::header::ParamHeader;
 use wire::invisible::without_tags;
 use wire::object::set_member;
 
-/// Views own the texts; this only knows where they are.
+/// Views own the texts; this holds only weak references.
 ///
 /// The lock is held for a lookup, never while a text is made.
 #[derive(Default)]

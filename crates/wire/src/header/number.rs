@@ -8,7 +8,7 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// None for what JSON does not call a number.
+    /// None if the text is not a JSON number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),

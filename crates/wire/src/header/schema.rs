@@ -23,7 +23,7 @@ pub enum ParamType {
     Boolean,
 }
 
-/// Why a tool must not be offered over HTTP.
+/// The reason that a tool must not be offered over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAnnotation {
     #[error("x-mcp-header at {0} is not a header name")]
@@ -38,7 +38,7 @@ pub enum InvalidAnnotation {
     Depth,
 }
 
-/// The annotations of a tool's input schema; one bad one spoils the tool.
+/// The annotations of a tool's input schema; an invalid one is an error.
 pub fn param_headers(input_schema: &RawValue) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
     // Nearly every schema.
     if !mentions(input_schema, ANNOTATION) {

@@ -12,7 +12,7 @@ pub mod code {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
-    /// Legacy only; modern says `INVALID_PARAMS` with `data.uri`.
+    /// Legacy only; modern uses `INVALID_PARAMS` with `data.uri`.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CAPABILITY: i64 = -32021;
@@ -54,7 +54,7 @@ impl RpcError {
         })
     }
 
-    /// The best reading of what is not a proper error object.
+    /// The best reading of a value that is not a proper error object.
     pub(super) fn guess(raw: &RawValue) -> Self {
         if !is_object(raw) {
             let message = text(raw).unwrap_or(raw.get().into());

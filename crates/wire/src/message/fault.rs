@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 use super::{BadId, Id, MAX_BATCH, MAX_DEPTH, code};
 use crate::object::MAX_MEMBERS;
 
-/// Why a message is refused, and the id its sender waits for.
+/// The reason that a message is refused, and the id that its sender waits for.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{fault}")]
 pub struct Malformed {
@@ -31,8 +31,7 @@ impl Malformed {
         self.id.as_deref()
     }
 
-    /// The id of the request that a message nested too deep would have
-    /// answered.
+    /// The id of the request that a response nested too deep belongs to.
     pub fn deep_answer(&self) -> Option<&RawValue> {
         let deep = self.answers && self.fault == Fault::TooDeep;
         self.id().filter(|_| deep)
@@ -125,7 +124,7 @@ impl Fault {
     }
 }
 
-// The text of a serde_json error may quote what was sent; its place does not.
+// The text of a serde_json error may quote the input; its position does not.
 impl From<serde_json::Error> for Fault {
     fn from(error: serde_json::Error) -> Self {
         Self::Syntax {

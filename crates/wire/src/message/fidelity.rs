@@ -1,4 +1,4 @@
-//! No bytes can hurt a reader, and no payload changes on the way through.
+//! Tests that no bytes crash a reader, and that payloads pass unchanged.
 
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -27,7 +27,7 @@ fn arb_json() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whitespace outside strings removed, the slow and obvious way.
+/// Removes whitespace outside strings, in the slow and obvious way.
 fn squeezed(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::new(), false, false);
     for c in json.chars() {

@@ -54,14 +54,14 @@ impl<'a> EnvelopeFields<'a> {
         for field in [&mut self.id, &mut self.method, &mut self.error] {
             *field = field.filter(|raw| !is_null(raw));
         }
-        // A null result alone is an answer; beside an error it is filler.
+        // A null result alone is a response; beside an error it is filler.
         if self.error.is_some() || self.method.is_some() {
             self.result = self.result.filter(|raw| !is_null(raw));
         }
         self
     }
 
-    /// The message that the members form, or why they form none.
+    /// The message that the members form, or the fault.
     pub(super) fn judge(self, strictness: Strictness) -> Result<Message<'a>, Malformed> {
         self.judge_all(strictness)
             .map_err(|fault| self.blame(fault))
@@ -124,7 +124,7 @@ impl<'a> EnvelopeFields<'a> {
         })
     }
 
-    /// Adds the id, where it is unambiguous, so that the error reaches the sender.
+    /// Adds the id, if it is unambiguous, so that the error reaches the sender.
     fn blame(self, fault: Fault) -> Malformed {
         let id = self.id.filter(|_| self.twice != Some("id"));
         let answers = self.method.is_none() && (self.result.is_some() || self.error.is_some());

@@ -7,7 +7,7 @@ use crate::object::text;
 /// Longest id as written, quotes included.
 const MAX_BYTES: usize = 256;
 
-/// Beyond this, peers that read numbers as doubles would answer another id.
+/// Above this, peers that read numbers as doubles would return another id.
 const MAX_SAFE: u64 = 1 << 53;
 
 /// A request id: a string or a safe integer, kept as it was written so that
@@ -55,7 +55,7 @@ impl<'a> Id<'a> {
         self.0
     }
 
-    /// The number, where the id is one of ours.
+    /// The number, if the id is one that Portway assigned.
     pub fn as_u64(self) -> Option<u64> {
         self.0.get().parse().ok()
     }

@@ -1,4 +1,4 @@
-//! What is bounded: ids, batches, depth.
+//! The limits of ids, batches and depth.
 
 use std::time::Instant;
 
@@ -101,7 +101,7 @@ fn t_f1_depth_is_limited() {
     let deep = nested(MAX_DEPTH + 1);
     let fault = parse(deep.as_bytes()).unwrap_err();
     assert_eq!((fault.code(), &fault.fault), (code::PARSE, &Fault::TooDeep));
-    // Whoever waits for it can be told.
+    // The fault has the id, so that the sender gets the error.
     assert_eq!(fault.id().unwrap().get(), "1");
     assert_eq!(fault.deep_request().unwrap().get(), "1");
     assert!(fault.deep_answer().is_none());

@@ -307,7 +307,7 @@ fn meta_keys_are_read_and_set() {
 }
 
 proptest! {
-    /// There and back again: what is not MCP's own comes home as it left.
+    /// There and back: members that are not MCP's own return unchanged.
     #[test]
     fn vendor_keys_survive_both_rewrites(
         before in prop::collection::btree_map("[a-z]{1,4}", "[0-9]|\"[a-z/é]{0,4}\"", 0..4),

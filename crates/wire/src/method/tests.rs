@@ -35,7 +35,7 @@ fn the_modern_set_is_complete() {
             "tools/list",
         ]
     );
-    // Servers never ask; what they need is inside results.
+    // Modern servers send no requests; results contain the input they need.
     assert!(sent(Era::Modern, MethodKind::Request, Sender::Server).is_empty());
     assert_eq!(
         sent(Era::Modern, MethodKind::Notification, Sender::Client),
@@ -102,7 +102,7 @@ fn revisions_know_their_methods() {
         ("elicitation/create", "2026-07-28", false),
         ("tasks/get", "2025-06-18", false),
         ("tasks/get", "2025-11-25", true),
-        // Only with the extension, which is not the revision's to say.
+        // Only with the extension, which the revision does not determine.
         ("tasks/get", "2026-07-28", false),
         ("tools/call", "", false),
     ] {

@@ -160,7 +160,7 @@ impl<'a> Object<'a> {
         self.retain(|known| known != name)
     }
 
-    /// Keeps the members whose names `keep` wants; true if any went.
+    /// Keeps the members that `keep` accepts; true if any was removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> bool {
         let before = self.members.len();
         self.members.retain(|(name, _)| keep(&name.decoded()));

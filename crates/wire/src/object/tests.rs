@@ -154,7 +154,7 @@ proptest! {
         prop_assert!(member(&object, &name).is_some());
     }
 
-    /// Whatever is in them, and however they are laid out.
+    /// With any values and any layout.
     #[test]
     fn members_are_walked_as_they_are_written(
         members in prop::collection::vec((spaced(quoted()), spaced(value())), 0..8),

@@ -11,7 +11,7 @@ fn decode(limit: usize, chunks: &[&[u8]]) -> Result<Vec<Event>, EventTooLong> {
     Ok(events)
 }
 
-/// `name|data|id|retry`, with `-` for what is absent.
+/// `name|data|id|retry`, with `-` for an absent field.
 fn show(event: &Event) -> String {
     format!(
         "{}|{}|{}|{}",

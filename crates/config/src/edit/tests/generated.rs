@@ -1,5 +1,5 @@
-//! Files as people and tools write them, made up: every style, comments in
-//! every place where one may stand, fields of other tools.
+//! Generated files in the styles of people and tools: comments in every
+//! possible place, fields of other tools.
 
 use fastrand::Rng;
 use proptest::prelude::*;
@@ -17,7 +17,6 @@ struct FileGenerator {
     text: String,
 }
 
-/// One of them.
 pub(super) fn generated_file(seed: u64, servers: usize) -> String {
     FileGenerator::new(seed).file(servers)
 }
@@ -194,8 +193,8 @@ impl FileGenerator {
         }
     }
 
-    /// What stands between two things: a blank or a line end, and now and
-    /// then comments.
+    /// The text between two tokens: a blank or a line end, and sometimes
+    /// comments.
     fn gap(&mut self, depth: usize, one_line: bool) {
         if self.comments && self.rng.u8(..6) == 0 {
             self.count += 1;
@@ -226,7 +225,7 @@ fn parsed(text: &str) -> ServerFile {
     parse_file(text, Dialect::Mcp).unwrap_or_else(|p| panic!("{p}\n{text}"))
 }
 
-/// Where a server's member stands.
+/// The range of a server's member.
 fn member(text: &str, name: &str) -> Range<usize> {
     let inner = tree::without_bom(text);
     let shift = text.len() - inner.len();
@@ -260,7 +259,7 @@ proptest! {
         let name = format!("s{}", rng.usize(..servers));
         let path = ["mcpServers", name.as_str()];
 
-        // The same again: not a byte.
+        // The same edit again changes no byte.
         let before = parsed(&text);
         if let Ok((_, spec)) = &before.servers[&name] {
             prop_assert_eq!(&set_server(&text, &path, spec).unwrap(), &text);

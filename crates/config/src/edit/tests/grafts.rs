@@ -1,4 +1,4 @@
-//! What is put into a file comes out again without a trace.
+//! Additions to a file are removed again without a trace.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -141,13 +141,13 @@ fn b8_a_file_that_was_not_there_is_nothing_again() {
 fn b8_what_changed_since_stays() {
     let grafts = member(&["mcpServers", "portway"]);
     for (before, edit, after) in [
-        // The section was there.
+        // The section existed before.
         (
             "{\n  \"a\": 1,\n  \"mcpServers\": {\n  }\n}",
             ("\"a\": 1", "\"a\": 2"),
             "{\n  \"a\": 2,\n  \"mcpServers\": {\n  }\n}",
         ),
-        // It was not.
+        // The section did not exist before.
         (
             "{\n  \"a\": 1\n}",
             ("\"a\": 1", "\"a\": 2"),
@@ -219,7 +219,7 @@ proptest! {
         let text = there_and_back(&before, &grafts);
         let value = value_at(&text, &path(&["mcpServers", "portway"])).unwrap();
         prop_assert_eq!(value.is_some(), !list);
-        // Without the shortcut over the backup: only its structure tells.
+        // Without the shortcut over the backup: only its structure is used.
         let moved = format!("{text}\n");
         let backups = [Some(before.clone())];
         match prune(&moved, &grafts, &backups).unwrap() {

@@ -1,4 +1,4 @@
-//! Secrets in every form that people write them, and what is none.
+//! Secrets in every form that people write, and texts that are no secret.
 
 use indexmap::IndexMap;
 use proptest::prelude::*;
@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{args_shown, url_shown};
 use crate::{MASK, ServerSpec, Target, parse_body, parse_replacement};
 
-/// Arguments that hold the secret `hunter2x`, or what the comment says, and
-/// how they are shown.
+/// Arguments with the secret `hunter2x`, or the one in the comment, and their
+/// masked form.
 const SHAPES: &[(&str, &[&str], &[&str])] = &[
     (
         "c",
@@ -214,7 +214,7 @@ const SHAPES: &[(&str, &[&str], &[&str])] = &[
         &["qWzXcVbNmLkJhGfDsApOiUyT", "deadbeefcafe0123"],
         &["***", "***"],
     ),
-    // What is no secret.
+    // These are no secrets.
     (
         "npx",
         &[
@@ -350,8 +350,8 @@ fn g3_an_edit_with_covers_keeps_every_value() {
 }
 
 proptest! {
-    /// A name that says so hides any value, however short and whatever it is
-    /// made of.
+    /// A name that denotes a secret hides any value, however short and of any
+    /// characters.
     #[test]
     fn g3_a_short_secret_is_hidden_where_its_place_says_so(
         token in "[A-Za-z0-9][A-Za-z0-9!%*+.~^-]{4,14}[A-Za-z0-9]",

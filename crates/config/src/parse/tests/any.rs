@@ -1,4 +1,4 @@
-//! Whatever a file says, there is an answer.
+//! Any file content gives a result or an error, never a panic.
 
 use super::*;
 

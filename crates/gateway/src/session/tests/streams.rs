@@ -1,4 +1,4 @@
-//! What a stream keeps, for whom, and for how long.
+//! The messages that a stream keeps, for which reader, and for how long.
 
 use super::*;
 
@@ -160,7 +160,7 @@ async fn what_is_told_to_nobody_is_bounded_and_not_said_twice() {
     let said = messages.iter().filter(|m| m.contains("list_changed"));
     assert_eq!(said.count(), 1);
     drop(reader);
-    // Once read, it can be said again.
+    // Once read, it can be sent again.
     session.send(changed);
     assert!(read(&mut session.own().read().unwrap()).await.is_some());
     for number in 0..10_000 {
@@ -216,7 +216,7 @@ async fn t_f6_slow_readers_together_are_bounded_too() {
     }
     let (_, bytes) = sessions.load();
     assert!(bytes < 120 << 20, "{bytes}");
-    // Nobody is stuck: whoever reads gets everything.
+    // No reader is stuck: each gets everything.
     for mut reader in open {
         for number in 1..=4 {
             assert_eq!(read(&mut reader).await.unwrap().0, number);
@@ -235,7 +235,7 @@ async fn a_finished_stream_is_kept_for_a_while() {
     stream.answer(text(1));
     stream.close();
     session.retire(&stream);
-    // The client is told of it only now: it is kept all the same.
+    // The client learns of the stream only now: it is kept all the same.
     session.announce(&stream);
     let id = stream.id();
     drop(stream);

@@ -1,4 +1,4 @@
-//! When views are made anew, and what filters leave of them.
+//! The invalidation of cached views, and the effect of filters on them.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn a_view_is_made_anew_only_when_its_lists_changed() {
         .snapshot();
     assert!(!Arc::ptr_eq(&all, &views.get(&everything(), &second)));
     assert!(Arc::ptr_eq(&one, &views.get(&only("s"), &second)));
-    // Who comes late with an older snapshot does not turn time back.
+    // A late request with an older snapshot gets the newer view.
     assert!(Arc::ptr_eq(
         &views.get(&everything(), &second),
         &views.get(&everything(), &first)
