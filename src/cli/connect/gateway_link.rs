@@ -144,7 +144,7 @@ impl GatewayLink {
         if !away && self.is_there(&current) {
             return Some(current);
         }
-        // The default address is not used while a gateway publishes its own.
+        // Before a gateway publishes its address, the default is not tried.
         let directory = &self.plan.directory;
         let named = store::is_in_use(directory) && store::known_address(directory).is_some();
         if !self.plan.fixed && !named {
