@@ -275,8 +275,8 @@ impl ClientConnections {
 
     /// Ends the connections whose owner `gone` reports: each after its current
     /// response, idle ones with their next response or, if no request comes, at
-    /// the next call of this function. Streams that have not ended by then are
-    /// cut.
+    /// a call of this function a moment later. Streams that have not ended by
+    /// then are cut.
     pub(super) fn retire(&self, gone: impl Fn(&ConnectionHolder) -> bool) {
         let mut open = self.open.lock();
         let mut late = Vec::new();

@@ -201,7 +201,7 @@ fn look<'t>(
     }
 }
 
-/// Checks the basics of the metaschema that other validators reject.
+/// Checks the basics of the metaschema: other validators fail on violations.
 fn check(schema: &Value, root: &Value, depth: usize) -> Result<(), String> {
     let object = match schema {
         Value::Object(object) => object,

@@ -132,7 +132,7 @@ async fn save_entry(
 }
 
 /// Fewer rows than named are fine where a tool was deleted meanwhile: checks
-/// that `expected` rows of the remaining tools were written.
+/// that `expected` rows of these tools exist now.
 async fn all_written(
     tx: &mut PgConnection,
     entry: EntryId,
