@@ -32,7 +32,7 @@ const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// Which tool: server:tool, or its name on /mcp
+    /// The tool: server:tool, or its name on /mcp
     #[arg(value_name = "SERVER:TOOL")]
     tool: String,
     /// Its arguments: a JSON object, @FILE, - for stdin, or NAME=VALUE each
@@ -41,10 +41,10 @@ pub struct CallArgs {
     /// Write images, audio and resources into this directory
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Give up after so long, such as 10s; each question asked starts it anew
+    /// Time limit, such as 10s; each question to you restarts it
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Show what the server logs meanwhile; twice for all of it
+    /// Show the server's log messages during the call; twice for all levels
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
     #[command(flatten)]

@@ -41,20 +41,20 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub struct ConnectArgs {
-    /// Speak for the entry with this key and see its tools only. Others on
+    /// Use the entry with this key, with its tools only. Other users of
     /// this machine can read arguments: PORTWAY_ENTRY_KEY is safer
     #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with_all = ["server", "filter"])]
     entry: Option<Secret>,
-    /// Speak to this server alone, with its own names
+    /// Use only this server, with its own names
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// See what this filter of .portway.json lets through
+    /// Use this filter of .portway.json
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
     /// Fail if no Portway runs, instead of starting one
     #[arg(long)]
     no_start: bool,
-    /// How long a Portway started by this stays when its last client has gone
+    /// How long a gateway started by this command stays after its last client
     #[arg(long, value_name = "DURATION", value_parser = super::seconds, default_value = "60s")]
     linger: Duration,
     #[command(flatten)]

@@ -24,21 +24,21 @@ pub struct EntriesArgs {
 enum EntriesCommand {
     /// List the entries
     Ls(AskArgs),
-    /// Make an entry, and show its key this once
+    /// Create an entry and print its key, once
     Create(CreateArgs),
-    /// One entry and its tools
+    /// Show one entry and its tools
     Show(OneArgs),
     /// Change an entry's name or its patterns
     Change(ChangeArgs),
-    /// Give tools to an entry
+    /// Bind tools to an entry
     Bind(BindArgs),
-    /// Take tools from an entry
+    /// Remove tools from an entry
     Unbind(UnbindArgs),
-    /// Switch an entry on, or some of its tools
+    /// Enable an entry, or some of its tools
     Enable(SwitchArgs),
-    /// Switch an entry off, or some of its tools
+    /// Disable an entry, or some of its tools
     Disable(SwitchArgs),
-    /// Give an entry a new key; the old one opens nothing any more
+    /// Replace an entry's key; the old key stops working
     Rotate(RotateKeyArgs),
     /// Remove an entry
     Rm(RemoveEntryArgs),
@@ -54,7 +54,7 @@ struct OneArgs {
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// What it is to be called
+    /// Name of the server
     name: String,
     /// A tool to give to it, or all that a server has now (SERVER:*); may be
     /// given more than once
@@ -86,7 +86,7 @@ struct CreateArgs {
 struct ChangeArgs {
     /// Its name or id
     entry: String,
-    /// What it is to be called
+    /// Name of the server
     #[arg(long)]
     name: Option<String>,
     /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern

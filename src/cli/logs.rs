@@ -22,15 +22,15 @@ const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// Whose log
+    /// Name of the server
     name: String,
-    /// Go on with what comes, until Ctrl-C
+    /// Keep printing new lines until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// How many of the last lines
+    /// Number of lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     lines: u64,
-    /// Only what was said since: a span such as 5m, or a moment such as
+    /// Only lines since: a duration such as 5m, or a time such as
     /// 2026-11-15T10:11:12Z
     #[arg(long, value_name = "WHEN", value_parser = when::past)]
     since: Option<Timestamp>,

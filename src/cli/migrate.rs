@@ -32,7 +32,7 @@ pub struct MigrateArgs {
     /// Directory of the project [default: the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Where state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    /// Directory for state [default: data in the project] [env: PORTWAY_DATA_DIR]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }

@@ -48,9 +48,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the gateway (what `portway` alone does)
+    /// Run the gateway (the default command)
     Serve(ServeArgs),
-    /// List the servers and how they are
+    /// List the servers and their status
     Ls(servers::LsArgs),
     /// Add a server: a command or a URL
     Add(servers::AddArgs),
@@ -62,13 +62,13 @@ pub enum Command {
     Stop(servers::ActArgs),
     /// Stop servers and start them again
     Restart(servers::ActArgs),
-    /// What a server has said lately
+    /// Show a server's recent log
     Logs(logs::LogsArgs),
     /// List the tools of all servers
     Tools(tools::ToolsArgs),
     /// Call a tool
     Call(call::CallArgs),
-    /// Make, list and change entries: endpoints with a key and tools of their own
+    /// Create, list and change entries: endpoints with their own key and tools
     Entries(entries::EntriesArgs),
     /// Replace the admin token
     Token(token::TokenArgs),
@@ -76,21 +76,21 @@ pub enum Command {
     Sessions(token::SessionsArgs),
     /// Speak MCP on stdin and stdout, for clients that can only start a command
     Connect(connect::ConnectArgs),
-    /// Take servers over from another client's file
+    /// Import servers from another client's file
     Import(import::ImportArgs),
-    /// Write Portway into a client's own settings
+    /// Add Portway to a client's settings
     Install(install::InstallArgs),
-    /// Take Portway out of a client's settings again
+    /// Remove Portway from a client's settings
     Uninstall(install::UninstallArgs),
-    /// Look for what is wrong here, and say what to do
+    /// Find problems of this installation and show how to fix them
     Doctor(doctor::DoctorArgs),
-    /// Try a server out and report how it behaves
+    /// Test a server and report its behaviour
     Lab(lab::LabArgs),
     /// Check the configuration files; exits with 1 if something is wrong
     Check(files::CheckArgs),
-    /// Tell what a changed .mcp.json would do to the servers
+    /// Show what a changed .mcp.json would do to the servers
     Plan(files::PlanArgs),
-    /// Turn the records of the old API into entries with the same keys
+    /// Convert records of the old API into entries with the same keys
     Migrate(migrate::MigrateArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
@@ -139,10 +139,10 @@ pub struct ServeArgs {
     /// Directory of .mcp.json and .kode.json [default: the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Where state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    /// Directory for state [default: data in the project] [env: PORTWAY_DATA_DIR]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Ask for no token; loopback addresses only. Whoever reaches the port may run commands
+    /// Require no token; loopback addresses only. Anyone who reaches the port can run commands
     #[arg(long)]
     no_auth: bool,
     /// How to write the log to stderr: text or json [default: text]
@@ -186,11 +186,11 @@ impl Cli {
 /// The exit codes that scripts may rely on.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  it is done
-  1  it failed: a server did not start, a tool reported an error, there is no such thing
-  2  a wrong argument or setting
-  3  no Portway answers, or none runs for this project
-  4  Portway does not take the token, or was given none
+  0  success
+  1  failure: a server did not start, a tool reported an error, or the name is unknown
+  2  invalid argument or setting
+  3  no Portway is running for this project, or it does not respond
+  4  token missing or refused
 ";
 
 /// The command line, with help that the derive macros cannot express.

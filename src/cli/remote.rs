@@ -39,7 +39,7 @@ pub(super) struct RemoteArgs {
     /// Directory of the project [default: the working directory]
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Where its state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    /// Directory of its state [default: data in the project] [env: PORTWAY_DATA_DIR]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ pub(super) struct RemoteArgs {
 /// Of every command that asks the running Portway something.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct AskArgs {
-    /// Print the answer as JSON, and nothing else
+    /// Print only JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
-    /// Make a new admin token; the old one and the console's sessions end
+    /// Create a new admin token; the old one and the console's sessions end
     Rotate(RotateTokenArgs),
 }
 

@@ -33,7 +33,7 @@ pub struct ImportArgs {
     /// Read the files of this client, wherever it keeps them
     #[arg(long, value_name = "CLIENT", value_parser = clients::parser())]
     from: Option<ClientApp>,
-    /// Whose shape FILE has, if its name and content do not tell
+    /// Format of FILE, if its name and content do not show it
     #[arg(long = "as", value_name = "CLIENT", value_parser = clients::parser(), conflicts_with = "from")]
     shape: Option<ClientApp>,
     /// Import this server only; may be given again
@@ -42,7 +42,7 @@ pub struct ImportArgs {
     /// Give a server another name; may be given again
     #[arg(long, value_name = "OLD=NEW")]
     rename: Vec<String>,
-    /// Replace servers of the same name that are defined otherwise
+    /// Replace servers of the same name that differ
     #[arg(long)]
     overwrite: bool,
     /// Do not ask

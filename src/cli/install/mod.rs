@@ -28,10 +28,10 @@ struct InstallTargetArgs {
     /// Which client
     #[arg(value_parser = clients::parser())]
     client: ClientApp,
-    /// Ownership file it is: the user's, or the project's
+    /// Which settings file: the user's or the project's
     #[arg(long, value_enum, default_value = "user")]
     scope: FileScope,
-    /// What the client calls it
+    /// Name of the server in the client's settings
     #[arg(long, value_name = "NAME", default_value = "portway")]
     name: String,
 }
@@ -40,13 +40,13 @@ struct InstallTargetArgs {
 pub struct InstallArgs {
     #[command(flatten)]
     target: InstallTargetArgs,
-    /// The key of the entry that the client gets [env: PORTWAY_ENTRY_KEY]
+    /// Key of the entry for the client [env: PORTWAY_ENTRY_KEY]
     #[arg(long, value_name = "KEY", value_parser = definition::secret, conflicts_with_all = ["server", "admin"])]
     entry: Option<Secret>,
-    /// Give it one server as it is; needs --admin
+    /// Expose one server directly; needs --admin
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// Let the client do everything: it gets the admin token
+    /// Give the client the admin token: full access
     #[arg(long)]
     admin: bool,
     /// Write the key itself into the file, where the client could also read a variable
@@ -55,10 +55,10 @@ pub struct InstallArgs {
     /// Only show what would be written
     #[arg(long)]
     dry_run: bool,
-    /// Print what belongs into the file, and leave the file alone
+    /// Print the settings without changing the file
     #[arg(long, conflicts_with = "dry_run")]
     print: bool,
-    /// Replace one that somebody has edited
+    /// Replace it even if it was edited
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -69,10 +69,10 @@ pub struct InstallArgs {
 pub struct UninstallArgs {
     #[command(flatten)]
     target: InstallTargetArgs,
-    /// Only say what would be done
+    /// Only show what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Take it out even if somebody has edited it
+    /// Remove it even if it was edited
     #[arg(long)]
     force: bool,
     /// Directory of the project [default: the working directory]

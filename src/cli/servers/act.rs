@@ -25,7 +25,7 @@ const TOGETHER: usize = 8;
 
 #[derive(Debug, Args)]
 pub struct ActArgs {
-    /// Which servers
+    /// Names of the servers
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct ActArgs {
 
 #[derive(Debug, Args)]
 pub struct RemoveServerArgs {
-    /// Which servers
+    /// Names of the servers
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// Do not ask

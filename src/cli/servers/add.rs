@@ -29,9 +29,9 @@ const SOON: Duration = Duration::from_secs(2);
                       portway add [OPTIONS] NAME URL [OPTIONS]"
 )]
 pub struct AddArgs {
-    /// What it is to be called
+    /// Name of the server
     name: String,
-    /// Where it is, if it is not a command
+    /// Address of a remote server
     #[arg(value_name = "URL")]
     place: Option<String>,
     /// An environment variable of the command; ${VAR} is filled in at its
@@ -41,24 +41,24 @@ pub struct AddArgs {
     /// A header of every request to the URL, also as "Name: value"
     #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
     header: Vec<Secret>,
-    /// Where the command runs [default: the project]
+    /// Working directory of the command [default: the project]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// The limit of one call, such as 30s or 2m [default: 30s]
+    /// Time limit of one call, such as 30s or 2m [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
     /// The URL speaks the old HTTP+SSE
     #[arg(long)]
     sse: bool,
-    /// Only write it down
+    /// Do not start it
     #[arg(long)]
     no_start: bool,
-    /// Do not wait until it is connected or has failed
+    /// Return without waiting for the connection
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
     ask: AskArgs,
-    /// The command and its arguments
+    /// Command and arguments of a local server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

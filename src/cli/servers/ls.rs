@@ -13,7 +13,7 @@ use crate::cli::when;
 
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// Only this server, with all that is known of it
+    /// Only this server, in full detail
     name: Option<String>,
     #[command(flatten)]
     ask: AskArgs,

@@ -65,7 +65,7 @@ pub fn argument() -> Value {
         "type": "string",
     });
     usual["autoStart"]["default"] = true.into();
-    let name = called("What it is to be called: letters, digits, spaces, `_`, `.` and `-`.");
+    let name = called("Name of the server: letters, digits, spaces, `_`, `.` and `-`.");
     usual.shift_insert(0, "name".into(), name);
     let mut schema = closed(Value::Object(usual));
     schema["required"] = json!(["name"]);
