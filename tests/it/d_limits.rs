@@ -1,6 +1,7 @@
 //! SPEC D4–D6 through the front, in all four cells: limits, failures, and
 //! calls side by side.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::mcp_front::{X, call, legacy, modern, said, until};
@@ -22,7 +23,7 @@ fn failure(answer: &Value) -> String {
 
 #[tokio::test]
 async fn d4_a_call_over_its_limit_says_so_and_the_session_goes_on() {
-    for (era, http) in CELLS {
+    join_all(CELLS.map(|(era, http)| async move {
         let rig = rig_with(http, &["--era", era], json!({"timeout": 700})).await;
         let app = &rig.app;
         let client = legacy(app, X, "2025-11-25", json!({})).await;
@@ -61,12 +62,13 @@ async fn d4_a_call_over_its_limit_says_so_and_the_session_goes_on() {
         );
         let (_, told) = own.message().await.expect("the stream goes on");
         assert_eq!(told["method"], "notifications/tools/list_changed");
-    }
+    }))
+    .await;
 }
 
 #[tokio::test]
 async fn d4_progress_restarts_the_limit_for_either_client() {
-    for (era, http) in CELLS {
+    join_all(CELLS.map(|(era, http)| async move {
         let rig = rig_with(http, &["--era", era], json!({"timeout": 1500})).await;
         let client = legacy(&rig.app, X, "2025-11-25", json!({})).await;
         let steps = json!({"name": "progress", "arguments": {"steps": 6, "ms": 500},
@@ -77,7 +79,8 @@ async fn d4_progress_restarts_the_limit_for_either_client() {
         );
         let (old, new) = tokio::join!(old.answer(), new.answer());
         assert_eq!((said(&old), said(&new)), ("6 steps", "6 steps"), "{era}");
-    }
+    }))
+    .await;
 }
 
 #[tokio::test]
