@@ -138,24 +138,23 @@ fn t_f1_a_depth_bomb_costs_no_more_than_a_flat_message() {
         |bytes| parse_upstream(bytes).is_err(),
         |bytes| parse_batch(bytes).is_err(),
     ];
-    // The best of a few: the machine may be busy.
-    let best = |reads: &dyn Fn()| {
-        let timed = (0..9).map(|_| {
-            let start = Instant::now();
-            reads();
-            start.elapsed()
-        });
-        timed.min().unwrap()
+    let timed = |reads: &dyn Fn()| {
+        let start = Instant::now();
+        reads();
+        start.elapsed()
     };
     for bomb in &bombs {
         let flat = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":[{}1]}}}}"#,
             "1,".repeat(bomb.len() / 2)
         );
-        let flat = best(&|| assert!(parse(flat.as_bytes()).is_ok()));
+        let reads_flat = || assert!(parse(flat.as_bytes()).is_ok());
         for refuses in readers {
-            let refused = best(&|| assert!(refuses(bomb.as_bytes())));
-            assert!(refused < flat * 3, "{refused:?}, flat {flat:?}");
+            let refuses_bomb = || assert!(refuses(bomb.as_bytes()));
+            // One undisturbed comparison decides: the machine may be busy, and
+            // a cost that grows with the depth would be a thousand times higher.
+            let cheap = (0..100).any(|_| timed(&refuses_bomb) < timed(&reads_flat) * 3);
+            assert!(cheap, "{} bytes", bomb.len());
         }
     }
 }
