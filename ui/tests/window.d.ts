@@ -1,4 +1,4 @@
-// What the tests count and remember in the page while they look at it.
+// The counters and marks that the tests keep on the page's window.
 import type { run } from 'axe-core';
 
 declare global {

@@ -61,7 +61,7 @@ impl Call {
         self.request.permission.is_some()
     }
 
-    /// What the call is about, to start a sentence with.
+    /// The tool, resource or prompt of the call, as the first words of a message.
     pub(crate) fn subject(&self) -> String {
         if self.is_through_entry() {
             self.client_name.clone()

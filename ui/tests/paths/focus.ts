@@ -121,7 +121,7 @@ export const paths: Paths = {
     await focused(menu);
     await deleteEntry(portway, entry.id);
 
-    // What is refused leaves the keyboard on the button.
+    // A refused action leaves the focus on the button.
     await visit(page, '#/servers');
     await card(page, 'alpha').waitFor();
     await page.keyboard.press('n');

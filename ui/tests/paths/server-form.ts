@@ -155,7 +155,7 @@ export const paths: Paths = {
     const values = await valuesOf(dialog.getByLabel(/^(Variable|Value) \d$/));
     same(values, ['PORT', '8080', 'DEBUG', 'true'], 'numbers as text');
 
-    // What cannot be taken is named, and nothing is changed.
+    // The form names each field that it cannot read, and changes nothing.
     await toggle.click();
     await use(
       '{ "mcpServers": { "files": { "command": "x", "args": ["-p", 1, null], "env": [1] }, "b": { "command": "y", "args": "\'open" } } }',

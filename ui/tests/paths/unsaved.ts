@@ -34,7 +34,7 @@ export const paths: Paths = {
     await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor();
     await page.locator('[data-missing]').waitFor({ state: 'detached' });
 
-    // What was typed, and the dialog it was typed into, come back after a reload.
+    // The typed text and its dialog come back after a reload.
     await page.keyboard.press('n');
     await page.getByRole('dialog').getByLabel('Name').fill('unfinished');
     proxy.setAssets(false);
@@ -230,7 +230,7 @@ export const paths: Paths = {
     await dialog.getByLabel('Command', { exact: true }).last().fill('true');
     await expire(() => dialog.getByRole('button', { name: 'Add', exact: true }).click());
     same(await page.evaluate(() => window.sessionStorage.length), 0, 'what is in the storage while the page is open');
-    // Nobody knows whether the tab is being closed.
+    // The page cannot tell whether the tab is being closed.
     await page.reload();
     same(asked, ['beforeunload'], 'what was asked');
     await page.getByLabel('Admin token').waitFor();

@@ -1,4 +1,4 @@
-// What clients need to use an entry.
+// The settings and requests that a client needs to use an entry.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { clients } from '../../src/screens/entries/clients';
