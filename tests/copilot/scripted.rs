@@ -141,5 +141,8 @@ fn d8_a_bad_address_or_key_is_refused_and_not_shown() {
     let error = RemotePortway::new("http://x", "s3cret\n").unwrap_err();
     assert_eq!(error, ToolSourceError::BadKey);
     let running = RemotePortway::new("http://127.0.0.1:7420/", "s3cret").unwrap();
-    assert_eq!(format!("{running:?}"), "RemotePortway(http://127.0.0.1:7420)");
+    assert_eq!(
+        format!("{running:?}"),
+        "RemotePortway(http://127.0.0.1:7420)"
+    );
 }
