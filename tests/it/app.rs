@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -236,7 +236,12 @@ impl App {
             url: url.to_owned(),
             log: Default::default(),
             said: Default::default(),
-            client: Client::builder(TokioExecutor::new()).build_http(),
+            // Portway closes a revoked key's idle connection after a second:
+            // a connection that is reused must not be that old.
+            client: Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(Duration::from_millis(300))
+                .build_http(),
         }
     }
 

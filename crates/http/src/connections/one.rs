@@ -17,9 +17,11 @@ use super::{ClientConnections, UNKNOWN_OWNER, tag};
 use crate::error::ApiError;
 use crate::principal::Principal;
 
-/// Milliseconds after which an idle connection counts as unused, and within
-/// which a stream must end by itself.
-const QUIET: u64 = 300;
+/// Milliseconds after which an idle connection counts as unused: on a busy
+/// machine a request may be on its way for a while.
+const UNUSED: u64 = 1_000;
+/// Milliseconds within which a stream must end by itself.
+const STREAM_ENDS: u64 = 300;
 
 /// How a connection's task must end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,15 +149,15 @@ impl ClientConnection {
             .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         let since = first.err().unwrap_or(now);
         if self.streaming.load(Ordering::Relaxed) {
-            let late = now.saturating_sub(since) >= QUIET;
+            let late = now.saturating_sub(since) >= STREAM_ENDS;
             return Some(if late {
                 CloseOrder::Cut
             } else {
                 CloseOrder::Finish
             });
         }
-        let quiet = now.saturating_sub(self.since()) >= QUIET;
-        (!self.is_busy() && quiet).then_some(CloseOrder::Finish)
+        let unused = now.saturating_sub(self.since()) >= UNUSED;
+        (!self.is_busy() && unused).then_some(CloseOrder::Finish)
     }
 
     /// Assigns the connection to the principal of its request. Refused where
