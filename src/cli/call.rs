@@ -7,7 +7,6 @@ mod progress;
 mod shown;
 mod target;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +15,8 @@ use clap::{ArgAction, Args};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
@@ -51,25 +51,20 @@ pub struct CallArgs {
     ask: AskArgs,
 }
 
-pub(super) fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        // Exiting closes the connection, which cancels the call.
-        tokio::select! {
-            outcome = call(args, environment) => outcome,
-            interrupted = tokio::signal::ctrl_c() => {
-                interrupted.map_err(Failure::other)?;
-                progress::wipe();
-                note("cancelled");
-                Ok(ExitCode::from(INTERRUPTED))
-            }
+pub(super) async fn main(args: &CallArgs, environment: &Environment) -> CommandResult {
+    // Exiting closes the connection, which cancels the call.
+    tokio::select! {
+        outcome = call(args, environment) => outcome,
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted.map_err(Failure::other)?;
+            progress::wipe();
+            note("cancelled");
+            Ok(ExitCode::from(INTERRUPTED))
         }
-    })
+    }
 }
 
-async fn call(
-    args: &CallArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
+async fn call(args: &CallArgs, environment: &Environment) -> CommandResult {
     let typed = arguments::read(&args.arguments)?;
     let remote = Remote::new(&args.ask.remote, environment)?;
     let target = target::find(&remote, &args.tool).await?;
@@ -92,7 +87,7 @@ async fn call(
     } else {
         shown::print(&result, args.output.as_deref(), &mut out)?;
     }
-    out.done(ExitCode::from(u8::from(failed)))
+    out.done(!failed)
 }
 
 /// The final result, after all input requests of the server are answered.

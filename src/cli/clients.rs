@@ -1,10 +1,10 @@
 //! The paths of each client's files. Nothing is read here.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::Environment;
 use config::import::ClientApp;
 
 /// The scope of a client's file: one user, or one project.
@@ -23,7 +23,7 @@ enum OperatingSystem {
 
 /// The paths and variables that determine where a client's files are.
 pub(super) struct ClientPaths<'e> {
-    environment: &'e BTreeMap<String, String>,
+    environment: &'e Environment,
     project: PathBuf,
     system: OperatingSystem,
 }
@@ -39,10 +39,7 @@ pub(super) fn parser() -> impl TypedValueParser<Value = ClientApp> {
 
 impl<'e> ClientPaths<'e> {
     /// `project` is absolute.
-    pub(super) fn new(
-        environment: &'e BTreeMap<String, String>,
-        project: &Path,
-    ) -> ClientPaths<'e> {
+    pub(super) fn new(environment: &'e Environment, project: &Path) -> ClientPaths<'e> {
         let system = match std::env::consts::OS {
             "macos" => OperatingSystem::Mac,
             "windows" => OperatingSystem::Windows,
@@ -198,7 +195,7 @@ mod tests {
 
     #[test]
     fn b8_every_system_has_its_places() {
-        let environment: BTreeMap<String, String> = [
+        let environment: Environment = [
             ("HOME", "/h"),
             ("USERPROFILE", "/u"),
             ("APPDATA", "/u/roaming"),
@@ -262,7 +259,7 @@ mod tests {
 
     #[test]
     fn b8_variables_move_files() {
-        let environment: BTreeMap<String, String> = [
+        let environment: Environment = [
             ("HOME", "/h"),
             ("XDG_CONFIG_HOME", "/x"),
             ("CODEX_HOME", "/c"),

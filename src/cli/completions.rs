@@ -1,13 +1,12 @@
 //! `portway completions` and `portway man`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::Shell;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::terminal::Terminal;
 use super::whole_command;
 
@@ -29,29 +28,25 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let mut script = Vec::new();
-        clap_complete::generate(args.shell, &mut whole_command(), "portway", &mut script);
-        let mut out = Terminal::new(environment);
-        out.write(&script);
-        out.done(ExitCode::SUCCESS)
-    })
+pub(super) async fn main(args: &CompletionsArgs, environment: &Environment) -> CommandResult {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut whole_command(), "portway", &mut script);
+    let mut out = Terminal::new(environment);
+    out.write(&script);
+    out.done(true)
 }
 
-pub(super) fn man(args: &ManArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let mut out = Terminal::new(environment);
-        let Some(dir) = &args.dir else {
-            let mut page = Vec::new();
-            let drawn = clap_mangen::Man::new(whole_command()).render(&mut page);
-            drawn.map_err(|error| Failure::other(format!("cannot draw the page: {error}")))?;
-            out.write(&page);
-            return out.done(ExitCode::SUCCESS);
-        };
-        let written = std::fs::create_dir_all(dir)
-            .and_then(|()| clap_mangen::generate_to(whole_command(), dir));
-        written.map_err(|error| Failure::other(format!("{}: {error}", dir.display())))?;
-        out.done(ExitCode::SUCCESS)
-    })
+pub(super) async fn man(args: &ManArgs, environment: &Environment) -> CommandResult {
+    let mut out = Terminal::new(environment);
+    let Some(dir) = &args.dir else {
+        let mut page = Vec::new();
+        let drawn = clap_mangen::Man::new(whole_command()).render(&mut page);
+        drawn.map_err(|error| Failure::other(format!("cannot draw the page: {error}")))?;
+        out.write(&page);
+        return out.done(true);
+    };
+    let written =
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(whole_command(), dir));
+    written.map_err(|error| Failure::other(format!("{}: {error}", dir.display())))?;
+    out.done(true)
 }

@@ -3,7 +3,6 @@
 //! posted unchanged, each response is written unchanged. The bridge follows the
 //! gateway through restarts and exits with its client.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::failure::{self, DENIED, Failure};
+use super::Environment;
+use super::failure::{CommandResult, DENIED, Failure};
 use super::remote::RemoteArgs;
 use config::Secret;
 use store::Presence;
@@ -65,14 +65,7 @@ fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(text))
 }
 
-pub(super) fn main(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(run(args, environment))
-}
-
-async fn run(
-    args: &ConnectArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn main(args: &ConnectArgs, environment: &Environment) -> CommandResult {
     let stop = ending::stop()?;
     let plan = ConnectPlan::new(args, environment)?;
     if std::io::stdin().is_terminal() {
@@ -109,10 +102,7 @@ async fn run(
     }
     let denied = bridge.end().await;
     bridge.out.written(LAST_ANSWERS).await;
-    Ok(match denied {
-        true => ExitCode::from(DENIED),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(ExitCode::from(if denied { DENIED } else { 0 }))
 }
 
 /// Registers this client, so that a gateway which runs only for its clients

@@ -4,12 +4,10 @@ mod change;
 mod find;
 mod show;
 
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use clap::{Args, Subcommand};
 
-use super::failure;
+use super::Environment;
+use super::failure::CommandResult;
 use super::remote::AskArgs;
 use super::when;
 use store::Timestamp;
@@ -168,19 +166,17 @@ struct RemoveEntryArgs {
     ask: AskArgs,
 }
 
-pub(super) fn main(args: &EntriesArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        match &args.command {
-            EntriesCommand::Ls(args) => show::ls(args, environment).await,
-            EntriesCommand::Show(args) => show::one(args, environment).await,
-            EntriesCommand::Create(args) => change::create(args, environment).await,
-            EntriesCommand::Change(args) => change::change(args, environment).await,
-            EntriesCommand::Bind(args) => change::bind(args, environment).await,
-            EntriesCommand::Unbind(args) => change::unbind(args, environment).await,
-            EntriesCommand::Enable(args) => change::switch(args, environment, true).await,
-            EntriesCommand::Disable(args) => change::switch(args, environment, false).await,
-            EntriesCommand::Rotate(args) => change::rotate(args, environment).await,
-            EntriesCommand::Rm(args) => change::rm(args, environment).await,
-        }
-    })
+pub(super) async fn main(args: &EntriesArgs, environment: &Environment) -> CommandResult {
+    match &args.command {
+        EntriesCommand::Ls(args) => show::ls(args, environment).await,
+        EntriesCommand::Show(args) => show::one(args, environment).await,
+        EntriesCommand::Create(args) => change::create(args, environment).await,
+        EntriesCommand::Change(args) => change::change(args, environment).await,
+        EntriesCommand::Bind(args) => change::bind(args, environment).await,
+        EntriesCommand::Unbind(args) => change::unbind(args, environment).await,
+        EntriesCommand::Enable(args) => change::switch(args, environment, true).await,
+        EntriesCommand::Disable(args) => change::switch(args, environment, false).await,
+        EntriesCommand::Rotate(args) => change::rotate(args, environment).await,
+        EntriesCommand::Rm(args) => change::rm(args, environment).await,
+    }
 }

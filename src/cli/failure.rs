@@ -16,6 +16,9 @@ pub(super) const NOT_RUNNING: u8 = 3;
 /// The exit code for a missing or a wrong token.
 pub(super) const DENIED: u8 = 4;
 
+/// The exit code of a command, or the error that ended it.
+pub(super) type CommandResult = Result<ExitCode, Failure>;
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// A wrong argument or setting.
@@ -133,7 +136,7 @@ impl Failure {
 }
 
 /// Runs a command; returns its exit code and prints a failure to stderr.
-pub(super) fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
+pub(super) fn run(work: impl Future<Output = CommandResult>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

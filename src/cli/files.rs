@@ -1,14 +1,13 @@
 //! `portway check` and `portway plan`: check the files without running
 //! anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::terminal::Terminal;
 use config::Problem;
 use fleet::registry::{ConfigPlan, LoadedSources, SourceFiles};
@@ -39,56 +38,36 @@ pub struct PlanArgs {
     json: bool,
 }
 
-/// Exits with 1 when something is wrong with a file.
-pub(super) fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    finish(environment, |out| run_check(args, environment, out))
+/// The canonical path of a project.
+pub(super) fn project(path: &Path) -> Result<PathBuf, Failure> {
+    let found = path.canonicalize();
+    found.map_err(|error| Failure::usage(format!("--project: {}: {error}", path.display())))
 }
 
-/// Exits with 1 when the candidate itself has problems; problems of other files
-/// are only printed.
-pub(super) fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    finish(environment, |out| run_plan(args, environment, out))
+/// The configuration files of a project, in all layers.
+pub(super) fn sources(project: PathBuf, environment: &Environment) -> SourceFiles {
+    SourceFiles::new(project, environment.get("HOME").map(Into::into))
 }
 
-fn finish(
-    environment: &BTreeMap<String, String>,
-    work: impl FnOnce(&mut Terminal) -> anyhow::Result<bool>,
-) -> ExitCode {
-    failure::run(async {
-        let mut out = Terminal::new(environment);
-        let good = work(&mut out).map_err(|error| Failure::usage(format!("{error:#}")))?;
-        out.done(ExitCode::from(u8::from(!good)))
-    })
-}
-
-fn files(
-    project: Option<&Path>,
-    environment: &BTreeMap<String, String>,
-) -> anyhow::Result<SourceFiles> {
-    let project = project.unwrap_or(Path::new("."));
-    let found = project.canonicalize();
-    let found = found.with_context(|| format!("--project: {}", project.display()))?;
-    Ok(SourceFiles::new(
-        found,
-        environment.get("HOME").map(Into::into),
-    ))
+fn files(given: Option<&Path>, environment: &Environment) -> Result<SourceFiles, Failure> {
+    let project = project(given.unwrap_or(Path::new(".")))?;
+    Ok(sources(project, environment))
 }
 
 /// The files with a candidate in place of `.mcp.json`. The owner and mode of
 /// the candidate are not checked: they matter only at the final path.
-fn candidate(files: &SourceFiles, path: &Path) -> anyhow::Result<(SourceFiles, LoadedSources)> {
-    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+fn candidate(files: &SourceFiles, path: &Path) -> Result<(SourceFiles, LoadedSources), Failure> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     let files = files.with_mcp_at(path);
     let others = files.load_now(&LoadedSources::default());
     let loaded = files.with_file(&others, &files.mcp(), &bytes);
     Ok((files, loaded))
 }
 
-fn run_check(
-    args: &CheckArgs,
-    environment: &BTreeMap<String, String>,
-    out: &mut Terminal,
-) -> anyhow::Result<bool> {
+/// Exits with 1 when something is wrong with a file.
+pub(super) async fn check(args: &CheckArgs, environment: &Environment) -> CommandResult {
+    let mut out = Terminal::new(environment);
     let files = files(args.project.as_deref(), environment)?;
     let mut reports = match &args.file {
         Some(path) => {
@@ -119,8 +98,8 @@ fn run_check(
         }
     }
     if args.json {
-        out.json(&serde_json::to_value(&reports)?);
-        return Ok(faults == 0);
+        out.json(&serde_json::to_value(&reports).map_err(Failure::other)?);
+        return out.done(faults == 0);
     }
     for line in lines.iter().chain(&notes) {
         out.line(line);
@@ -131,7 +110,7 @@ fn run_check(
         counted(servers, "server"),
         counted(faults, "problem")
     ));
-    Ok(faults == 0)
+    out.done(faults == 0)
 }
 
 /// `file:line:column: problem`, which editors and CI make clickable.
@@ -148,11 +127,10 @@ pub(super) fn complaint(path: &str, problem: &Problem) -> String {
     format!("{path}{place}: {}", printable(&bare.to_string()))
 }
 
-fn run_plan(
-    args: &PlanArgs,
-    environment: &BTreeMap<String, String>,
-    out: &mut Terminal,
-) -> anyhow::Result<bool> {
+/// Exits with 1 when the candidate itself has problems; problems of other files
+/// are only printed.
+pub(super) async fn plan(args: &PlanArgs, environment: &Environment) -> CommandResult {
+    let mut out = Terminal::new(environment);
     let files = files(args.project.as_deref(), environment)?;
     let now = files.load_now(&LoadedSources::default());
     let (files, then) = candidate(&files, &args.file)?;
@@ -168,8 +146,8 @@ fn run_plan(
     let path = source.to_string();
     let good = plan.problems.iter().all(|fault| fault.file != path);
     if args.json {
-        out.json(&serde_json::to_value(&plan)?);
-        return Ok(good);
+        out.json(&serde_json::to_value(&plan).map_err(Failure::other)?);
+        return out.done(good);
     }
     for (sign, names) in [
         ("+ added    ", &plan.added),
@@ -184,5 +162,5 @@ fn run_plan(
     for fault in &plan.problems {
         out.line(&complaint(&fault.file, &fault.problem));
     }
-    Ok(good)
+    out.done(good)
 }

@@ -2,16 +2,15 @@
 
 mod target;
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::remote::RemoteArgs;
 use super::terminal::Terminal;
 use config::view;
@@ -58,32 +57,27 @@ fn limit(text: &str) -> Result<Duration, String> {
 }
 
 /// Exits with 1 if the server has a problem that breaks its use.
-pub(super) fn main(args: &LabArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let experiment = experiment(args, environment)?;
-        if !args.json && std::io::stderr().is_terminal() {
-            let title = printable(&view::title(&experiment.spec));
-            let limit = args.timeout.as_secs();
-            let _ = writeln!(std::io::stderr(), "testing {title} (at most {limit} s)…");
-        }
-        let examined = lab::examine(&experiment).await;
-        let report = examined.map_err(|error| match error {
-            LabError::Definition(_) => Failure::usage(error),
-            LabError::OwnBinary(_) => Failure::other(error),
-        })?;
-        let mut out = Terminal::new(environment);
-        match args.json {
-            true => out.json(&report.to_json()),
-            false => print(&report, &mut out),
-        }
-        out.done(ExitCode::from(u8::from(!report.is_fine())))
-    })
+pub(super) async fn main(args: &LabArgs, environment: &Environment) -> CommandResult {
+    let experiment = experiment(args, environment)?;
+    if !args.json && std::io::stderr().is_terminal() {
+        let title = printable(&view::title(&experiment.spec));
+        let limit = args.timeout.as_secs();
+        let _ = writeln!(std::io::stderr(), "testing {title} (at most {limit} s)…");
+    }
+    let examined = lab::examine(&experiment).await;
+    let report = examined.map_err(|error| match error {
+        LabError::Definition(_) => Failure::usage(error),
+        LabError::OwnBinary(_) => Failure::other(error),
+    })?;
+    let mut out = Terminal::new(environment);
+    match args.json {
+        true => out.json(&report.to_json()),
+        false => print(&report, &mut out),
+    }
+    out.done(report.is_fine())
 }
 
-fn experiment(
-    args: &LabArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<Experiment, Failure> {
+fn experiment(args: &LabArgs, environment: &Environment) -> Result<Experiment, Failure> {
     let call = requested_call(args)?;
     let (name, spec, project) = target::find(args, environment)?;
     let remote = RemoteArgs {

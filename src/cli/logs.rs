@@ -1,13 +1,12 @@
 //! `portway logs`.
 
-use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
 use super::terminal::{Terminal, Tint, note, safe};
@@ -38,25 +37,22 @@ pub struct LogsArgs {
     ask: AskArgs,
 }
 
-pub(super) fn main(args: &LogsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Terminal::new(environment);
-        let lines = recent(args, &remote).await?;
-        if !args.follow {
-            match args.ask.json {
-                true => out.json(&Value::Array(lines)),
-                false => lines.iter().for_each(|line| tell(line, false, &mut out)),
-            }
-            return out.done(ExitCode::SUCCESS);
+pub(super) async fn main(args: &LogsArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
+    let lines = recent(args, &remote).await?;
+    if !args.follow {
+        match args.ask.json {
+            true => out.json(&Value::Array(lines)),
+            false => lines.iter().for_each(|line| tell(line, false, &mut out)),
         }
-        lines
-            .iter()
-            .for_each(|line| tell(line, args.ask.json, &mut out));
-        let last = last_of(&remote, args, lines.last()).await?;
-        follow(args, environment, remote, last, &mut out).await?;
-        out.done(ExitCode::SUCCESS)
-    })
+        return out.done(true);
+    }
+    lines
+        .iter()
+        .for_each(|line| tell(line, args.ask.json, &mut out));
+    let last = last_of(&remote, args, lines.last()).await?;
+    follow(args, environment, remote, last, &mut out).await?;
+    out.done(true)
 }
 
 async fn recent(args: &LogsArgs, remote: &Remote) -> Result<Vec<Value>, Failure> {
@@ -115,7 +111,7 @@ async fn last_of(
 
 async fn follow(
     args: &LogsArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
     mut remote: Remote,
     mut last: Option<LastLine>,
     out: &mut Terminal,
@@ -151,11 +147,7 @@ async fn follow(
 }
 
 /// A restarted gateway may have another address, which it publishes itself.
-fn again(
-    args: &LogsArgs,
-    environment: &BTreeMap<String, String>,
-    known: Remote,
-) -> Result<Remote, Failure> {
+fn again(args: &LogsArgs, environment: &Environment, known: Remote) -> Result<Remote, Failure> {
     let found = Remote::new(&args.ask.remote, environment)?;
     match found.is_at_home() || !known.is_at_home() {
         true => Ok(found),

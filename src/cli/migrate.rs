@@ -3,15 +3,15 @@
 
 mod adopt;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::terminal::{Table, Terminal};
 use crate::app;
 use config::settings::{ServeOptions, Settings, StorageType};
@@ -39,25 +39,19 @@ pub struct MigrateArgs {
 
 /// Exits with 1 when the migration failed and changed nothing; also when some
 /// records were refused.
-pub(super) fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let settings =
-            settings(args, environment).map_err(|error| Failure::usage(in_full(error)))?;
-        let mut out = Terminal::new(environment);
-        let complete = run(args, &settings, &mut out).await;
-        let complete = complete.map_err(|error| Failure::other(in_full(error)))?;
-        out.done(ExitCode::from(u8::from(!complete)))
-    })
+pub(super) async fn main(args: &MigrateArgs, environment: &Environment) -> CommandResult {
+    let settings = settings(args, environment).map_err(|error| Failure::usage(in_full(error)))?;
+    let mut out = Terminal::new(environment);
+    let complete = run(args, &settings, &mut out).await;
+    let complete = complete.map_err(|error| Failure::other(in_full(error)))?;
+    out.done(complete)
 }
 
 fn in_full(error: anyhow::Error) -> String {
     format!("{error:#}")
 }
 
-fn settings(
-    args: &MigrateArgs,
-    environment: &BTreeMap<String, String>,
-) -> anyhow::Result<Settings> {
+fn settings(args: &MigrateArgs, environment: &Environment) -> anyhow::Result<Settings> {
     let options = ServeOptions {
         project: args.project.clone(),
         data_dir: args.data_dir.clone(),

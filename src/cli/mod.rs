@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use config::settings::{ServeOptions, VARIABLES, duration};
+use failure::run;
 
 mod background;
 mod call;
@@ -32,6 +33,9 @@ mod terminal;
 mod token;
 mod tools;
 mod when;
+
+/// The environment variables of the program.
+type Environment = BTreeMap<String, String>;
 
 /// The exit code for a wrong argument or setting.
 pub const BAD_USE: u8 = 2;
@@ -100,33 +104,33 @@ pub enum Command {
 
 impl Command {
     /// Runs the command; returns its exit code.
-    pub fn run(self, environment: BTreeMap<String, String>) -> ExitCode {
+    pub fn run(self, environment: Environment) -> ExitCode {
         let env = &environment;
         match self {
             Command::Serve(args) => serve::main(args, environment),
-            Command::Ls(args) => servers::ls(&args, env),
-            Command::Add(args) => servers::add(&args, env),
-            Command::Rm(args) => servers::rm(&args, env),
-            Command::Start(args) => servers::start(&args, env),
-            Command::Stop(args) => servers::stop(&args, env),
-            Command::Restart(args) => servers::restart(&args, env),
-            Command::Logs(args) => logs::main(&args, env),
-            Command::Tools(args) => tools::main(&args, env),
-            Command::Call(args) => call::main(&args, env),
-            Command::Entries(args) => entries::main(&args, env),
-            Command::Token(args) => token::token(&args, env),
-            Command::Sessions(args) => token::sessions(&args, env),
-            Command::Connect(args) => connect::main(&args, env),
-            Command::Import(args) => import::main(&args, env),
-            Command::Install(args) => install::install(&args, env),
-            Command::Uninstall(args) => install::uninstall(&args, env),
-            Command::Doctor(args) => doctor::main(&args, env),
-            Command::Lab(args) => lab::main(&args, env),
-            Command::Check(args) => files::check(&args, env),
-            Command::Plan(args) => files::plan(&args, env),
-            Command::Migrate(args) => migrate::main(&args, env),
-            Command::Completions(args) => completions::main(&args, env),
-            Command::Man(args) => completions::man(&args, env),
+            Command::Ls(args) => run(servers::ls(&args, env)),
+            Command::Add(args) => run(servers::add(&args, env)),
+            Command::Rm(args) => run(servers::rm(&args, env)),
+            Command::Start(args) => run(servers::act(&args, env, "start", "connected")),
+            Command::Stop(args) => run(servers::act(&args, env, "stop", "disconnected")),
+            Command::Restart(args) => run(servers::act(&args, env, "restart", "connected")),
+            Command::Logs(args) => run(logs::main(&args, env)),
+            Command::Tools(args) => run(tools::main(&args, env)),
+            Command::Call(args) => run(call::main(&args, env)),
+            Command::Entries(args) => run(entries::main(&args, env)),
+            Command::Token(args) => run(token::token(&args, env)),
+            Command::Sessions(args) => run(token::sessions(&args, env)),
+            Command::Connect(args) => run(connect::main(&args, env)),
+            Command::Import(args) => run(import::main(&args, env)),
+            Command::Install(args) => run(install::install(&args, env)),
+            Command::Uninstall(args) => run(install::uninstall(&args, env)),
+            Command::Doctor(args) => run(doctor::main(&args, env)),
+            Command::Lab(args) => run(lab::main(&args, env)),
+            Command::Check(args) => run(files::check(&args, env)),
+            Command::Plan(args) => run(files::plan(&args, env)),
+            Command::Migrate(args) => run(migrate::main(&args, env)),
+            Command::Completions(args) => run(completions::main(&args, env)),
+            Command::Man(args) => run(completions::man(&args, env)),
         }
     }
 }

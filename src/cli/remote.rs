@@ -2,7 +2,6 @@
 
 mod address;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +13,9 @@ use url::Url;
 
 use self::address::{base, check_holder, is_local};
 pub(super) use self::address::{reached, segment};
+use super::Environment;
 use super::failure::Failure;
+use super::terminal::Terminal;
 use config::Secret;
 use config::settings::{ServeOptions, Settings};
 use store::Holder;
@@ -54,6 +55,14 @@ pub(super) struct AskArgs {
     pub remote: RemoteArgs,
 }
 
+impl AskArgs {
+    /// The gateway to ask, and the output for its answer.
+    pub(super) fn open(&self, environment: &Environment) -> Result<(Remote, Terminal), Failure> {
+        let remote = Remote::new(&self.remote, environment)?;
+        Ok((remote, Terminal::new(environment)))
+    }
+}
+
 /// The address of a gateway, whether one runs there or not.
 #[derive(Clone)]
 pub(super) struct Remote {
@@ -75,10 +84,7 @@ pub(super) struct Remote {
 type AddressStamp = Option<(u64, SystemTime)>;
 
 impl Remote {
-    pub(super) fn new(
-        args: &RemoteArgs,
-        environment: &BTreeMap<String, String>,
-    ) -> Result<Remote, Failure> {
+    pub(super) fn new(args: &RemoteArgs, environment: &Environment) -> Result<Remote, Failure> {
         let settings = args.settings(environment)?;
         // Read first: a later start must not be taken for this one.
         let stamp = store::address_stamp(&settings.data_dir);
@@ -339,10 +345,7 @@ impl Remote {
 
 impl RemoteArgs {
     /// The settings that the gateway would use here.
-    pub(super) fn settings(
-        &self,
-        environment: &BTreeMap<String, String>,
-    ) -> Result<Settings, Failure> {
+    pub(super) fn settings(&self, environment: &Environment) -> Result<Settings, Failure> {
         let options = ServeOptions {
             project: self.project.clone(),
             data_dir: self.data_dir.clone(),
@@ -356,6 +359,8 @@ impl RemoteArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[tokio::test]

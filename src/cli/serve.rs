@@ -1,6 +1,5 @@
 //! `portway serve`: runs the gateway, and prints its address and its servers.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use super::Environment;
 use super::background::{self, LogFile};
 use super::remote::{Remote, reached};
 use super::terminal::{Cell, Table, Terminal, Tint, clip_inside, in_one_line};
@@ -33,7 +33,7 @@ const TABLE_PAUSE: Duration = Duration::from_millis(50);
 const ROW_DETAIL: usize = 200;
 
 /// Runs the command; returns its exit code.
-pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
     if args.detach {
         return match background::start_again() {
             Ok(()) => ExitCode::SUCCESS,
@@ -73,7 +73,7 @@ pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> Ex
 fn settings(
     options: ServeOptions,
     background: bool,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> anyhow::Result<Settings> {
     let cwd = std::env::current_dir().context("the working directory cannot be read")?;
     let mut settings = Settings::load(options, environment, cwd)?;
@@ -138,7 +138,7 @@ fn complain(prefix: &str, text: &str) {
 async fn run(
     settings: Settings,
     idle: Option<Duration>,
-    environment: BTreeMap<String, String>,
+    environment: Environment,
 ) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone())?;

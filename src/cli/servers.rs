@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::remote::{Remote, segment};
+use lab::counted;
 
-pub(super) use act::{ActArgs, RemoveServerArgs, restart, rm, start, stop};
+pub(super) use act::{ActArgs, RemoveServerArgs, act, rm};
 pub(super) use add::{AddArgs, add, bare_command, header};
 pub(super) use ls::{LsArgs, ls};
 
@@ -31,14 +32,18 @@ pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
     record[member].as_str().unwrap_or_default()
 }
 
+/// A list; empty where there is none.
+pub(super) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// The status of a server in one line; with the error, if there is one.
 fn told(record: &Value) -> String {
     let status = text(record, "status");
     match text(record, "error") {
         "" if status == "connected" => {
             let tools = record["toolCount"].as_u64().unwrap_or(0);
-            let s = if tools == 1 { "" } else { "s" };
-            format!("{status}, {tools} tool{s}")
+            format!("{status}, {}", counted(tools as usize, "tool"))
         }
         "" => status.to_owned(),
         error => format!("{status}: {error}"),

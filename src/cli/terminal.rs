@@ -5,13 +5,13 @@
 mod findings;
 mod table;
 
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 pub(super) use table::{Cell, Table, blank, clip, clip_inside, in_one_line};
 use upstream::printable;
 
@@ -63,7 +63,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn new(environment: &BTreeMap<String, String>) -> Terminal {
+    pub(super) fn new(environment: &Environment) -> Terminal {
         let terminal = std::io::stdout().is_terminal();
         Terminal {
             terminal,
@@ -109,6 +109,15 @@ impl Terminal {
         self.write(format!("{text}\n").as_bytes());
     }
 
+    /// Prints an answer as JSON, or the line that says the same to a person.
+    pub(super) fn answer(&mut self, json: bool, value: &Value, line: &str) {
+        if json {
+            self.json(value)
+        } else {
+            self.line(line)
+        }
+    }
+
     pub(super) fn json(&mut self, value: &Value) {
         self.line(&safe(&format!("{value:#}")));
     }
@@ -136,10 +145,11 @@ impl Terminal {
         !self.closed && self.fault.is_none() && !hung_up()
     }
 
-    pub(super) fn done(self, code: ExitCode) -> Result<ExitCode, Failure> {
+    /// The exit code of a command: 0 if it succeeded, else 1.
+    pub(super) fn done(self, succeeded: bool) -> CommandResult {
         match self.fault {
             Some(error) => Err(Failure::other(format!("cannot write to stdout: {error}"))),
-            None => Ok(code),
+            None => Ok(ExitCode::from(u8::from(!succeeded))),
         }
     }
 }
@@ -168,14 +178,14 @@ pub(super) fn columns_of(output: impl std::os::fd::AsFd) -> Option<usize> {
 }
 
 /// The width of a terminal that does not report it.
-fn columns(environment: &BTreeMap<String, String>) -> usize {
+fn columns(environment: &Environment) -> usize {
     let said = environment
         .get("COLUMNS")
         .and_then(|text| text.parse().ok());
     said.filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-fn wants_colour(environment: &BTreeMap<String, String>) -> bool {
+fn wants_colour(environment: &Environment) -> bool {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
@@ -222,6 +232,8 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

@@ -1,17 +1,14 @@
 //! `portway token` and `portway sessions`: access to Portway itself.
 
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::failure::{self, Failure};
-use super::remote::{AskArgs, Remote};
+use super::Environment;
+use super::failure::CommandResult;
+use super::remote::AskArgs;
 use super::servers::text;
-use super::terminal::{Cell, Table};
-use super::terminal::{Terminal, confirm, is_attended, note};
+use super::terminal::{Cell, Table, confirm, is_attended, note};
 
 const SESSIONS: &str = "/api/console/sessions";
 
@@ -62,21 +59,13 @@ struct EndArgs {
     ask: AskArgs,
 }
 
-pub(super) fn token(args: &TokenArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) async fn token(args: &TokenArgs, environment: &Environment) -> CommandResult {
     let TokenCommand::Rotate(args) = &args.command;
-    failure::run(rotate(args, environment))
-}
-
-async fn rotate(
-    args: &RotateTokenArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+    let (remote, mut out) = args.ask.open(environment)?;
     let question = "Make a new admin token? The old one and all console sessions end.";
     // A script that rotates tokens is not asked for confirmation.
     if is_attended() && !confirm(question, args.yes)? {
-        return out.done(ExitCode::FAILURE);
+        return out.done(false);
     }
     let answer = remote.ask(Method::POST, "/api/token/rotate", None).await?;
     if args.ask.json {
@@ -85,23 +74,22 @@ async fn rotate(
         out.line(text(&answer, "token"));
         note("this is the new admin token; it is kept in the data directory");
     }
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
-pub(super) fn sessions(args: &SessionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) async fn sessions(args: &SessionsArgs, environment: &Environment) -> CommandResult {
     match &args.command {
-        SessionsCommand::Ls(ask) => failure::run(list(ask, environment)),
-        SessionsCommand::End(args) => failure::run(end(args, environment)),
+        SessionsCommand::Ls(ask) => list(ask, environment).await,
+        SessionsCommand::End(args) => end(args, environment).await,
     }
 }
 
-async fn list(ask: &AskArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+async fn list(ask: &AskArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = ask.open(environment)?;
     let sessions = remote.get(SESSIONS).await?;
     if ask.json {
         out.json(&sessions);
-        return out.done(ExitCode::SUCCESS);
+        return out.done(true);
     }
     let mut table = Table::new(["id", "signed in", "last used", "ends", "browser"]);
     for session in sessions.as_array().into_iter().flatten() {
@@ -115,12 +103,11 @@ async fn list(ask: &AskArgs, environment: &BTreeMap<String, String>) -> Result<E
         ]);
     }
     table.print(&mut out);
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
-async fn end(args: &EndArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+async fn end(args: &EndArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let paths: Vec<String> = if args.all {
         vec![SESSIONS.to_owned()]
     } else {
@@ -137,5 +124,5 @@ async fn end(args: &EndArgs, environment: &BTreeMap<String, String>) -> Result<E
     } else {
         out.line("signed out");
     }
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }

@@ -1,16 +1,15 @@
 //! `portway tools`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::process::ExitCode;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
-use super::terminal::Table;
-use super::terminal::{Terminal, note};
+use super::terminal::{Table, note};
 
 const SERVER: &str = "portway/server";
 const TOOL: &str = "portway/tool";
@@ -49,34 +48,31 @@ impl ToolsFormat {
     }
 }
 
-pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Terminal::new(environment);
-        let mut answer = listed(&remote, ToolsFormat::Mcp).await?;
-        retain(&mut answer, |tool| args.wants(tool));
-        let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
-        if let Some(server) = &args.server
-            && wanted.is_empty()
-        {
-            // An unknown server name is an error, unlike a server without
-            // tools.
-            remote.get(&path_of(server)).await?;
-        }
-        if let Some(format) = args.format
-            && format != ToolsFormat::Mcp
-        {
-            answer = listed(&remote, format).await?;
-            retain(&mut answer, |tool| wanted.contains(name(tool)));
-        }
-        match (args.ask.json, args.format) {
-            (true, _) => out.json(&answer),
-            (false, Some(_)) => out.json(&answer["tools"]),
-            (false, None) if wanted.is_empty() => note("no tools"),
-            (false, None) => table(&answer).print(&mut out),
-        }
-        out.done(ExitCode::SUCCESS)
-    })
+pub(super) async fn main(args: &ToolsArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
+    let mut answer = listed(&remote, ToolsFormat::Mcp).await?;
+    retain(&mut answer, |tool| args.wants(tool));
+    let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
+    if let Some(server) = &args.server
+        && wanted.is_empty()
+    {
+        // An unknown server name is an error, unlike a server without
+        // tools.
+        remote.get(&path_of(server)).await?;
+    }
+    if let Some(format) = args.format
+        && format != ToolsFormat::Mcp
+    {
+        answer = listed(&remote, format).await?;
+        retain(&mut answer, |tool| wanted.contains(name(tool)));
+    }
+    match (args.ask.json, args.format) {
+        (true, _) => out.json(&answer),
+        (false, Some(_)) => out.json(&answer["tools"]),
+        (false, None) if wanted.is_empty() => note("no tools"),
+        (false, None) => table(&answer).print(&mut out),
+    }
+    out.done(true)
 }
 
 impl ToolsArgs {

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cli::terminal::note;
-use crate::cli::terminal::{clip, in_one_line};
+use crate::cli::terminal::{clip, in_one_line, note};
 
 /// Updates more often than this are not readable.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -10,8 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
 use crate::cli::servers::text;
-use crate::cli::terminal::in_one_line;
-use crate::cli::terminal::{Terminal, note, safe};
+use crate::cli::terminal::{Terminal, in_one_line, note, safe};
 use wire::object;
 
 /// The maximum number of file names tried for one block.

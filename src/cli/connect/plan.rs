@@ -1,7 +1,6 @@
 //! The options of `portway connect`: which gateway, which credential, and
 //! whether a gateway may be started.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use url::Url;
 
 use super::ConnectArgs;
 use super::gateway_link::settled;
+use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::settings::Settings;
@@ -25,7 +25,7 @@ const LONGEST_LINE: usize = 16 << 20;
 
 pub(super) struct ConnectPlan {
     remote: RemoteArgs,
-    pub environment: BTreeMap<String, String>,
+    pub environment: Environment,
     pub project: PathBuf,
     pub directory: PathBuf,
     /// Whether the user named `directory`.
@@ -83,7 +83,7 @@ impl GatewayAddress {
 impl ConnectPlan {
     pub(super) fn new(
         args: &ConnectArgs,
-        environment: &BTreeMap<String, String>,
+        environment: &Environment,
     ) -> Result<ConnectPlan, Failure> {
         let settings = args.remote.settings(environment)?;
         let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
@@ -203,10 +203,7 @@ impl ConnectPlan {
     }
 }
 
-fn place(
-    args: &ConnectArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<EndpointChoice, Failure> {
+fn place(args: &ConnectArgs, environment: &Environment) -> Result<EndpointChoice, Failure> {
     let from_environment = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     let key = args.entry.clone();
     let key = key.or_else(|| from_environment.map(|key| Secret::new(key.trim())));

@@ -1,11 +1,12 @@
 //! Checks the configuration files of all layers, as `portway check` does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::cli::files::complaint;
+use crate::cli::Environment;
+use crate::cli::files::{complaint, sources};
 use config::ServerSpec;
 use config::settings::Settings;
-use fleet::registry::{LoadedSources, SourceFiles, SourceReport};
+use fleet::registry::{LoadedSources, SourceReport};
 use lab::{Finding, Severity, counted};
 
 pub(super) struct FileFindings {
@@ -14,9 +15,8 @@ pub(super) struct FileFindings {
     pub servers: Vec<(String, ServerSpec)>,
 }
 
-pub(super) fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> FileFindings {
-    let home = environment.get("HOME").map(Into::into);
-    let files = SourceFiles::new(settings.project.clone(), home);
+pub(super) fn examine(settings: &Settings, environment: &Environment) -> FileFindings {
+    let files = sources(settings.project.clone(), environment);
     let loaded = files.load_now(&LoadedSources::default());
     let mut reports = files.reports(&loaded);
     reports.extend(files.filters_report());

@@ -10,6 +10,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::DoctorArgs;
+use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use config::settings::Settings;
@@ -32,7 +33,7 @@ pub(super) struct RunningGateway {
 pub(super) async fn find(
     args: &DoctorArgs,
     settings: &Settings,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> RunningGateway {
     let mut running = RunningGateway::default();
     let version = env!("CARGO_PKG_VERSION");

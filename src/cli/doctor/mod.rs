@@ -8,13 +8,12 @@ mod place;
 mod programs;
 mod servers;
 
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::{self, Failure};
+use super::Environment;
+use super::failure::{CommandResult, Failure};
+use super::files::project;
 use super::remote::RemoteArgs;
 use super::terminal::Terminal;
 use config::settings::{Settings, VARIABLES};
@@ -32,24 +31,23 @@ pub struct DoctorArgs {
 type DoctorSection = (&'static str, Vec<Finding>);
 
 /// Exits with 1 if a finding is bad.
-pub(super) fn main(args: &DoctorArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let sections = examine(args, environment).await?;
-        let findings = || sections.iter().flat_map(|(_, findings)| findings);
-        let count = |severity| findings().filter(|one| one.mark == severity).count();
-        let (bad, warnings) = (count(Severity::Bad), count(Severity::Warn));
-        let mut out = Terminal::new(environment);
-        match args.json {
-            true => out.json(&to_json(&sections, bad == 0)),
-            false => print(&sections, bad, warnings, &mut out),
-        }
-        out.done(ExitCode::from(u8::from(bad > 0)))
-    })
+pub(super) async fn main(args: &DoctorArgs, environment: &Environment) -> CommandResult {
+    let sections = examine(args, environment).await?;
+    let findings = || sections.iter().flat_map(|(_, findings)| findings);
+    let count = |severity| findings().filter(|one| one.mark == severity).count();
+    let (bad, warnings) = (count(Severity::Bad), count(Severity::Warn));
+    let mut out = Terminal::new(environment);
+    if args.json {
+        out.json(&to_json(&sections, bad == 0));
+    } else {
+        print(&sections, bad, warnings, &mut out);
+    }
+    out.done(bad == 0)
 }
 
 async fn examine(
     args: &DoctorArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> Result<Vec<DoctorSection>, Failure> {
     let (settings, wrong) = settings(args, environment)?;
     let files = files::examine(&settings, environment);
@@ -80,7 +78,7 @@ async fn examine(
 /// other checks run without them.
 fn settings(
     args: &DoctorArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> Result<(Settings, Vec<Finding>), Failure> {
     let error = match args.remote.settings(environment) {
         Ok(settings) => {
@@ -105,12 +103,7 @@ fn settings(
 
 /// The settings with the project's canonical path, as `serve` has it.
 fn resolved(mut settings: Settings) -> Result<Settings, Failure> {
-    settings.project = settings.project.canonicalize().map_err(|error| {
-        Failure::usage(format!(
-            "--project: {}: {error}",
-            settings.project.display()
-        ))
-    })?;
+    settings.project = project(&settings.project)?;
     Ok(settings)
 }
 

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use url::{Position, Url};
 
 use super::programs;
+use crate::cli::Environment;
 use config::settings::Settings;
 use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
@@ -32,7 +33,7 @@ struct LaunchableServer<'s> {
 pub(super) async fn examine(
     servers: &[(String, ServerSpec)],
     settings: &Settings,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> Vec<Finding> {
     let (on, off): (Vec<_>, Vec<_>) = servers.iter().partition(|(_, spec)| spec.enabled);
     let mut findings = Vec::new();
@@ -134,7 +135,7 @@ fn unset(name: &str, problem: &Problem) -> Finding {
 async fn commands(
     ready: &[LaunchableServer<'_>],
     settings: &Settings,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> Vec<Finding> {
     let base: Arc<Vec<(String, String)>> = Arc::new(environment.clone().into_iter().collect());
     let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();

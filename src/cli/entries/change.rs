@@ -1,6 +1,3 @@
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use http::Method;
 use serde_json::{Value, json};
 
@@ -9,13 +6,11 @@ use super::show::given;
 use super::{
     BindArgs, ChangeArgs, CreateArgs, RemoveEntryArgs, RotateKeyArgs, SwitchArgs, UnbindArgs,
 };
-use crate::cli::failure::Failure;
-use crate::cli::remote::Remote;
-use crate::cli::servers::text;
-use crate::cli::terminal::in_one_line;
-use crate::cli::terminal::{Terminal, confirm, is_attended, note};
-
-type Environment = BTreeMap<String, String>;
+use crate::cli::Environment;
+use crate::cli::failure::{CommandResult, Failure};
+use crate::cli::servers::{items, text};
+use crate::cli::terminal::{confirm, in_one_line, is_attended, note};
+use lab::counted;
 
 /// The owner of the records that the admin token creates.
 const ADMIN: &str = "admin";
@@ -23,11 +18,6 @@ const ADMIN: &str = "admin";
 fn called(entry: &Value) -> String {
     let id = text(entry, "mcp_instance_id");
     format!("entry {id} {}", in_one_line(text(entry, "name")))
-}
-
-fn count(tools: usize) -> String {
-    let s = if tools == 1 { "" } else { "s" };
-    format!("{tools} tool{s}")
 }
 
 /// Adds advice for the usual mistakes: two tools with the same name, and a
@@ -44,12 +34,8 @@ fn advised(failure: Failure) -> Failure {
     }
 }
 
-pub(super) async fn create(
-    args: &CreateArgs,
-    environment: &Environment,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn create(args: &CreateArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names, args.allow_missing)
         .await
         .map_err(advised)?;
@@ -68,7 +54,7 @@ pub(super) async fn create(
         out.json(&answer);
     } else {
         let patterns = if filtered { " and its patterns" } else { "" };
-        let tools = count(tools);
+        let tools = counted(tools, "tool");
         out.line(&format!(
             "{}: made, with {tools}{patterns}",
             called(&answer)
@@ -81,15 +67,11 @@ pub(super) async fn create(
             text(&answer, "mcp_instance_id")
         ));
     }
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
-pub(super) async fn change(
-    args: &ChangeArgs,
-    environment: &Environment,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn change(args: &ChangeArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let mut change = json!({});
     if let Some(name) = &args.name {
@@ -99,12 +81,9 @@ pub(super) async fn change(
         change["filter"] = Value::Null;
     } else if !args.allow.is_empty() || !args.deny.is_empty() {
         // A list that is not given keeps its patterns.
-        let patterns = |given: &[String], member: &str| match given.is_empty() {
-            true => entry["filter"][member]
-                .as_array()
-                .cloned()
-                .unwrap_or_default(),
-            false => given.iter().map(|pattern| json!(pattern)).collect(),
+        let patterns = |given: &[String], member: &str| match given {
+            [] => json!(items(&entry["filter"][member])),
+            given => json!(given),
         };
         let (allow, deny) = (patterns(&args.allow, "allow"), patterns(&args.deny, "deny"));
         change["filter"] = json!({"allow": allow, "deny": deny});
@@ -115,19 +94,13 @@ pub(super) async fn change(
     }
     let path = find::path(&entry);
     let answer = remote.ask(Method::PATCH, &path, Some(&change)).await?;
-    match args.ask.json {
-        true => out.json(&answer),
-        false => out.line(&format!("{}: changed", called(&answer))),
-    }
-    out.done(ExitCode::SUCCESS)
+    let line = format!("{}: changed", called(&answer));
+    out.answer(args.ask.json, &answer, &line);
+    out.done(true)
 }
 
-pub(super) async fn rotate(
-    args: &RotateKeyArgs,
-    environment: &Environment,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn rotate(args: &RotateKeyArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let question = format!(
         "Give {} a new key? The old one opens nothing then.",
@@ -135,12 +108,12 @@ pub(super) async fn rotate(
     );
     // A script that rotates keys is not asked for confirmation.
     if is_attended() && !confirm(&question, args.yes)? {
-        return out.done(ExitCode::FAILURE);
+        return out.done(false);
     }
-    let body = match args.expires {
-        Some(expires) => json!({"expires_at": expires}),
-        None => json!({}),
-    };
+    let mut body = json!({});
+    if let Some(expires) = args.expires {
+        body["expires_at"] = json!(expires);
+    }
     let path = format!("{}/rotate_key", find::path(&entry));
     let answer = remote.post(&path, &body).await?;
     if args.ask.json {
@@ -152,12 +125,11 @@ pub(super) async fn rotate(
         ));
         given(&answer, &remote, &mut out);
     }
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
-pub(super) async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn bind(args: &BindArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let owner = text(&entry, "user_id");
     let bindings = find::bindings(&remote, owner, &args.tools, &args.names, args.allow_missing)
@@ -166,34 +138,30 @@ pub(super) async fn bind(args: &BindArgs, environment: &Environment) -> Result<E
     let path = format!("{}/bindings", find::path(&entry));
     let body = json!({"bindings": bindings});
     let answer = remote.post(&path, &body).await.map_err(advised)?;
-    if args.ask.json {
-        out.json(&answer);
-    } else {
-        let tools = count(bindings.len());
-        out.line(&format!("{}: bound {tools}", called(&entry)));
-    }
-    out.done(ExitCode::SUCCESS)
+    let line = format!(
+        "{}: bound {}",
+        called(&entry),
+        counted(bindings.len(), "tool")
+    );
+    out.answer(args.ask.json, &answer, &line);
+    out.done(true)
 }
 
-pub(super) async fn unbind(
-    args: &UnbindArgs,
-    environment: &Environment,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn unbind(args: &UnbindArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let bound = find::bound(&remote, &entry, &args.tools).await?;
     for tool in &bound {
         let path = binding(&entry, tool);
         remote.ask(Method::DELETE, &path, None).await?;
     }
-    if args.ask.json {
-        out.json(&json!({"unbound": bound}));
-    } else {
-        let tools = count(bound.len());
-        out.line(&format!("{}: took {tools} from it", called(&entry)));
-    }
-    out.done(ExitCode::SUCCESS)
+    let line = format!(
+        "{}: took {} from it",
+        called(&entry),
+        counted(bound.len(), "tool")
+    );
+    out.answer(args.ask.json, &json!({"unbound": bound}), &line);
+    out.done(true)
 }
 
 fn binding(entry: &Value, tool: &Value) -> String {
@@ -204,53 +172,47 @@ pub(super) async fn switch(
     args: &SwitchArgs,
     environment: &Environment,
     on: bool,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let body = json!({"status": on});
     let word = if on { "enabled" } else { "disabled" };
     if args.tools.is_empty() {
         let path = find::path(&entry);
         let answer = remote.ask(Method::PATCH, &path, Some(&body)).await?;
-        match args.ask.json {
-            true => out.json(&answer),
-            false => out.line(&format!("{}: {word}", called(&entry))),
-        }
-        return out.done(ExitCode::SUCCESS);
+        let line = format!("{}: {word}", called(&entry));
+        out.answer(args.ask.json, &answer, &line);
+        return out.done(true);
     }
     let mut answers = Vec::new();
     for tool in find::bound(&remote, &entry, &args.tools).await? {
         let path = binding(&entry, &tool);
         answers.push(remote.ask(Method::PATCH, &path, Some(&body)).await?);
     }
-    match args.ask.json {
-        true => out.json(&Value::Array(answers)),
-        false => {
-            let tools = count(answers.len());
-            out.line(&format!("{}: {tools} {word}", called(&entry)));
-        }
-    }
-    out.done(ExitCode::SUCCESS)
+    let line = format!(
+        "{}: {} {word}",
+        called(&entry),
+        counted(answers.len(), "tool")
+    );
+    out.answer(args.ask.json, &Value::Array(answers), &line);
+    out.done(true)
 }
 
-pub(super) async fn rm(
-    args: &RemoveEntryArgs,
-    environment: &Environment,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn rm(args: &RemoveEntryArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let entry = find::entry(&remote, &args.entry).await?;
     let question = format!("Remove {}? Its key opens nothing then.", called(&entry));
     if !confirm(&question, args.yes)? {
-        return out.done(ExitCode::FAILURE);
+        return out.done(false);
     }
     remote
         .ask(Method::DELETE, &find::path(&entry), None)
         .await?;
-    match args.ask.json {
-        true => out.json(&json!({"id": entry["id"], "removed": true})),
-        false => out.line(&format!("{}: removed", called(&entry))),
-    }
-    out.done(ExitCode::SUCCESS)
+    let line = format!("{}: removed", called(&entry));
+    out.answer(
+        args.ask.json,
+        &json!({"id": entry["id"], "removed": true}),
+        &line,
+    );
+    out.done(true)
 }

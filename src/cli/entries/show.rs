@@ -1,26 +1,19 @@
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::OneArgs;
 use super::find::{self, ENTRIES};
-use crate::cli::failure::Failure;
+use crate::cli::Environment;
+use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
 use crate::cli::servers::text;
-use crate::cli::terminal::{Cell, Table, in_one_line};
-use crate::cli::terminal::{Terminal, Tint, note};
+use crate::cli::terminal::{Cell, Table, Terminal, Tint, in_one_line, note};
 
 /// Entries requested in parallel.
 const TOGETHER: usize = 8;
 
-pub(super) async fn ls(
-    args: &AskArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn ls(args: &AskArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.open(environment)?;
     let entries = find::all(&remote, ENTRIES).await?;
     if args.json {
         let total = entries.len();
@@ -55,7 +48,7 @@ pub(super) async fn ls(
         }
         table.print(&mut out);
     }
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
 /// The number of tools; empty if the entry has just been removed.
@@ -80,12 +73,8 @@ fn status(value: &Value) -> Cell {
     }
 }
 
-pub(super) async fn one(
-    args: &OneArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+pub(super) async fn one(args: &OneArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let mut entry = find::entry(&remote, &args.entry).await?;
     let path = format!("{}/tools?include_disabled=true", find::path(&entry));
     let bound = remote.get(&path).await?["items"].take();
@@ -94,7 +83,7 @@ pub(super) async fn one(
         let bound = bound.filter(|tool| !tool["tool_id"].is_null());
         entry["bindings"] = bound.cloned().collect();
         out.json(&entry);
-        return out.done(ExitCode::SUCCESS);
+        return out.done(true);
     }
     let key = &entry["key"];
     let on = entry["status"] == true;
@@ -124,7 +113,7 @@ pub(super) async fn one(
     let bound = bound.as_array().map_or(&[][..], Vec::as_slice);
     if bound.is_empty() {
         note("it has no tools: give it some with `portway entries bind ENTRY SERVER:TOOL`");
-        return out.done(ExitCode::SUCCESS);
+        return out.done(true);
     }
     out.line("");
     let mut table = Table::new(["NAME", "STATUS", "TOOL"]);
@@ -137,7 +126,7 @@ pub(super) async fn one(
         ]);
     }
     table.print(&mut out);
-    out.done(ExitCode::SUCCESS)
+    out.done(true)
 }
 
 /// Prints a new key: it cannot be shown again.

@@ -1,15 +1,15 @@
 //! `portway import`: adds the servers of another client to this project.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
+use super::Environment;
 use super::clients::{self, ClientPaths};
-use super::failure::{self, Failure};
+use super::failure::{CommandResult, Failure};
+use super::files;
 use super::remote::{Remote, RemoteArgs};
 use super::terminal::{Terminal, confirm, note};
 use config::import::{self, ClientApp, ImportDirs, ImportFile, ImportedServer};
@@ -59,41 +59,26 @@ pub struct ImportArgs {
 }
 
 /// Exits with 1 when a selected server was not imported.
-pub(super) fn main(args: &ImportArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(run(args, environment))
-}
-
-async fn run(
-    args: &ImportArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn main(args: &ImportArgs, environment: &Environment) -> CommandResult {
     let selection = ImportSelection::read(&args.only, &args.rename, args.overwrite)?;
     let settings = args.remote.settings(environment)?;
-    let project = settings.project.canonicalize().map_err(|error| {
-        Failure::usage(format!(
-            "--project: {}: {error}",
-            settings.project.display()
-        ))
-    })?;
+    let project = files::project(&settings.project)?;
     let remote = Remote::new(&args.remote, environment)?;
     let read = read(args, environment, &project)?;
     let target = ImportTarget::find(&settings, &project, &remote).await?;
     let preview = Preview::new(read, &selection, &target, remote.url())?;
     let mut out = Terminal::new(environment);
-    match args.json {
-        true => out.json(&preview.json(!args.dry_run)),
-        false => preview.print(&mut out),
+    if args.json {
+        out.json(&preview.json(!args.dry_run));
+    } else {
+        preview.print(&mut out);
     }
-    let complete = match preview.is_complete() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
-    };
     if args.dry_run || preview.wanted().next().is_none() {
-        return Ok(complete);
+        return out.done(preview.is_complete());
     }
     if !confirm(&preview.question(&target), args.yes)? {
         note("nothing was imported");
-        return Ok(ExitCode::from(1));
+        return out.done(false);
     }
     target.write(&preview, &remote).await?;
     if !args.json {
@@ -102,7 +87,7 @@ async fn run(
             out.line(&taken_up(&remote).await);
         }
     }
-    Ok(complete)
+    out.done(preview.is_complete())
 }
 
 /// The servers of a client, and the files they come from.
@@ -116,7 +101,7 @@ struct ClientServers {
 
 fn read(
     args: &ImportArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
     project: &Path,
 ) -> Result<ClientServers, Failure> {
     let places = ClientPaths::new(environment, project);

@@ -1,12 +1,12 @@
 //! The definition of Portway for a client, made from the command line.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use url::Url;
 
 use super::InstallArgs;
 use super::entry::{KeyReference, PortwayDefinition};
+use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote};
 use config::Secret;
@@ -19,7 +19,7 @@ const ADMIN_TOKEN: &str = "PORTWAY_ADMIN_TOKEN";
 
 /// The entry's key: from the argument, or from the environment, which other
 /// users of the machine cannot read.
-pub(super) fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Option<Secret> {
+pub(super) fn given(args: &InstallArgs, environment: &Environment) -> Option<Secret> {
     let kept = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     match (&args.entry, args.admin || args.server.is_some()) {
         (Some(key), _) => Some(key.clone()),

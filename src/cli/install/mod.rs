@@ -1,14 +1,15 @@
 //! `portway install` and `uninstall`: add Portway to a client's own file.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::Environment;
 use super::clients::{self, ClientPaths, FileScope};
-use super::failure::{self, Failure};
+use super::failure::{CommandResult, Failure};
+use super::files;
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::edit::graft::{GraftResult, graft};
 use config::edit::prune::{PruneOutcome, prune};
@@ -80,15 +81,7 @@ pub struct UninstallArgs {
     project: Option<PathBuf>,
 }
 
-pub(super) fn install(args: &InstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async { put_in(args, environment) })
-}
-
-pub(super) fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async { take_out(args, environment) })
-}
-
-fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
+pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> CommandResult {
     let settings = args.remote.settings(environment)?;
     let remote = Remote::new(&args.remote, environment)?;
     let target = args.target.found_in(&settings.project)?;
@@ -163,10 +156,7 @@ fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String
     }
 }
 
-fn take_out(
-    args: &UninstallArgs,
-    environment: &BTreeMap<String, String>,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -> CommandResult {
     let settings = RemoteArgs {
         project: args.project.clone(),
         ..RemoteArgs::default()
@@ -235,23 +225,16 @@ impl InstallTargetArgs {
             let message = "--name: 1 to 64 letters, digits, '_' or '-': clients take no others";
             return Err(Failure::usage(message));
         }
-        let found = project.canonicalize();
-        let project = found.map_err(|error| {
-            Failure::usage(format!("--project: {}: {error}", project.display()))
-        })?;
         Ok(InstallTarget {
             client: self.client,
             scope: self.scope,
             name: name.clone(),
-            project,
+            project: files::project(project)?,
         })
     }
 }
 
-fn path_of(
-    target: &InstallTarget,
-    environment: &BTreeMap<String, String>,
-) -> Result<PathBuf, Failure> {
+fn path_of(target: &InstallTarget, environment: &Environment) -> Result<PathBuf, Failure> {
     let places = ClientPaths::new(environment, &target.project);
     let path = places.to_write(target.client, target.scope);
     path.ok_or_else(|| match target.scope {
@@ -263,7 +246,7 @@ fn path_of(
     })
 }
 
-fn not_there(target: &InstallTarget, environment: &BTreeMap<String, String>) -> String {
+fn not_there(target: &InstallTarget, environment: &Environment) -> String {
     let name = &target.name;
     let (scope, word) = match target.scope {
         FileScope::User => (FileScope::Project, "project"),

@@ -1,12 +1,13 @@
 //! The server under test: one of the files, an address, or a command.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
 use super::LabArgs;
+use crate::cli::Environment;
 use crate::cli::failure::Failure;
+use crate::cli::files::{project, sources};
 use crate::cli::servers::header as split;
 use config::{ServerSpec, Target};
 use fleet::registry::{LoadedSources, SourceFiles};
@@ -14,12 +15,9 @@ use fleet::registry::{LoadedSources, SourceFiles};
 /// The name of a server of the files, the definition, and the project.
 pub(super) fn find(
     args: &LabArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
 ) -> Result<(Option<String>, ServerSpec, PathBuf), Failure> {
-    let project = args.project.clone().unwrap_or_else(|| ".".into());
-    let project = project
-        .canonicalize()
-        .map_err(|error| Failure::usage(format!("--project: {}: {error}", project.display())))?;
+    let project = project(args.project.as_deref().unwrap_or(Path::new(".")))?;
     let (name, mut spec) = match (&args.target, args.command.split_first()) {
         (None, Some((command, rest))) => {
             let target = Target::Stdio {
@@ -38,8 +36,7 @@ pub(super) fn find(
             (None, ServerSpec::new(target))
         }
         (Some(name), _) => {
-            let home = environment.get("HOME").map(Into::into);
-            let files = SourceFiles::new(project.clone(), home);
+            let files = sources(project.clone(), environment);
             (Some(name.clone()), defined(&files, name)?)
         }
         (None, None) => {

@@ -1,7 +1,5 @@
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::pin::pin;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,10 +8,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{path_of, text, told};
-use crate::cli::failure::{self, Failure};
+use crate::cli::Environment;
+use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::terminal::in_one_line;
-use crate::cli::terminal::{Terminal, Tint, confirm, note};
+use crate::cli::terminal::{Terminal, Tint, confirm, in_one_line, note};
 
 /// Portway answers a start or a stop within 30 seconds, whatever the result;
 /// this limit also covers the network.
@@ -44,27 +42,15 @@ pub struct RemoveServerArgs {
     ask: AskArgs,
 }
 
-pub(crate) fn start(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(act(args, environment, "start", "connected"))
-}
-
-pub(crate) fn stop(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(act(args, environment, "stop", "disconnected"))
-}
-
-pub(crate) fn restart(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(act(args, environment, "restart", "connected"))
-}
-
-/// Acts on each server separately: a failure does not affect the others.
-async fn act(
+/// Starts, stops or restarts each server, after which its status should be
+/// `wanted`. A failure does not affect the others.
+pub(crate) async fn act(
     args: &ActArgs,
-    environment: &BTreeMap<String, String>,
+    environment: &Environment,
     verb: &str,
     wanted: &str,
-) -> Result<ExitCode, Failure> {
-    let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Terminal::new(environment);
+) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
     let mut answers = futures_util::stream::iter(&args.names)
         .map(async |name| {
             let path = format!("{}/{verb}", path_of(name));
@@ -109,7 +95,7 @@ async fn act(
     if args.ask.json {
         out.json(&Value::Array(records));
     }
-    out.done(ExitCode::from(u8::from(failed)))
+    out.done(!failed)
 }
 
 fn tell(record: &Value, fits: bool, out: &mut Terminal) {
@@ -128,33 +114,30 @@ fn refused(name: &str, code: &str, message: &str) -> Value {
     json!({"name": name, "error": {"code": code, "message": message}})
 }
 
-pub(crate) fn rm(args: &RemoveServerArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Terminal::new(environment);
-        let (mut gone, mut failed) = (Vec::new(), false);
-        for name in &args.names {
-            match remove(&remote, name, args.yes).await {
-                Ok(true) => {
-                    if !args.ask.json {
-                        out.line(&format!("{}: removed", in_one_line(name)));
-                    }
-                    gone.push(json!({"name": name, "removed": true}));
+pub(crate) async fn rm(args: &RemoveServerArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
+    let (mut gone, mut failed) = (Vec::new(), false);
+    for name in &args.names {
+        match remove(&remote, name, args.yes).await {
+            Ok(true) => {
+                if !args.ask.json {
+                    out.line(&format!("{}: removed", in_one_line(name)));
                 }
-                Ok(false) => failed = true,
-                Err(Failure::Refused { code, message, .. }) => {
-                    failed = true;
-                    note(&format!("{name}: {message}"));
-                    gone.push(refused(name, &code, &message));
-                }
-                Err(failure) => return Err(failure),
+                gone.push(json!({"name": name, "removed": true}));
             }
+            Ok(false) => failed = true,
+            Err(Failure::Refused { code, message, .. }) => {
+                failed = true;
+                note(&format!("{name}: {message}"));
+                gone.push(refused(name, &code, &message));
+            }
+            Err(failure) => return Err(failure),
         }
-        if args.ask.json {
-            out.json(&Value::Array(gone));
-        }
-        out.done(ExitCode::from(u8::from(failed)))
-    })
+    }
+    if args.ask.json {
+        out.json(&Value::Array(gone));
+    }
+    out.done(!failed)
 }
 
 async fn remove(remote: &Remote, name: &str, yes: bool) -> Result<bool, Failure> {

@@ -1,19 +1,17 @@
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{path_of, text, told};
-use crate::cli::failure::{self, Failure};
+use crate::cli::Environment;
+use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::terminal::in_one_line;
-use crate::cli::terminal::{Terminal, Tint, note};
+use crate::cli::terminal::{Tint, in_one_line, note};
 use config::Secret;
 use config::settings::duration;
 
@@ -87,35 +85,32 @@ fn hidden(text: &str) -> Result<Secret, Infallible> {
     Ok(Secret::new(text))
 }
 
-pub(crate) fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let definition = definition(args)?;
-        let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Terminal::new(environment);
-        let mut record = remote.post("/api/mcp/servers", &definition).await?;
-        let waits = !args.no_start && !args.no_wait;
-        if waits {
-            record = settled(&remote, record).await?;
-        }
-        let fits = !waits || record["status"] == "connected";
-        let name = in_one_line(text(&record, "name"));
-        if args.ask.json {
-            out.json(&record);
-        } else if fits {
-            let tint = Tint::of_status(text(&record, "status"));
-            let status = out.paint(tint, &in_one_line(&told(&record)));
-            let source = in_one_line(text(&record, "source"));
-            out.line(&format!("{name}: added to {source}, {status}"));
-        }
-        if !fits {
-            note(&format!("{name}: {}", told(&record)));
-            note(&format!(
-                "it stays in {}; see `portway logs {name}`, or take it out with `portway rm {name}`",
-                text(&record, "source")
-            ));
-        }
-        out.done(ExitCode::from(u8::from(!fits)))
-    })
+pub(crate) async fn add(args: &AddArgs, environment: &Environment) -> CommandResult {
+    let definition = definition(args)?;
+    let (remote, mut out) = args.ask.open(environment)?;
+    let mut record = remote.post("/api/mcp/servers", &definition).await?;
+    let waits = !args.no_start && !args.no_wait;
+    if waits {
+        record = settled(&remote, record).await?;
+    }
+    let fits = !waits || record["status"] == "connected";
+    let name = in_one_line(text(&record, "name"));
+    if args.ask.json {
+        out.json(&record);
+    } else if fits {
+        let tint = Tint::of_status(text(&record, "status"));
+        let status = out.paint(tint, &in_one_line(&told(&record)));
+        let source = in_one_line(text(&record, "source"));
+        out.line(&format!("{name}: added to {source}, {status}"));
+    }
+    if !fits {
+        note(&format!("{name}: {}", told(&record)));
+        note(&format!(
+            "it stays in {}; see `portway logs {name}`, or take it out with `portway rm {name}`",
+            text(&record, "source")
+        ));
+    }
+    out.done(fits)
 }
 
 /// The record once the server has connected or failed, or when the wait is

@@ -1,14 +1,11 @@
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-
 use clap::Args;
 use serde_json::Value;
 
 use super::{list, path_of, text};
-use crate::cli::failure;
-use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::terminal::{Cell, Table};
-use crate::cli::terminal::{Terminal, Tint, note, safe};
+use crate::cli::Environment;
+use crate::cli::failure::CommandResult;
+use crate::cli::remote::AskArgs;
+use crate::cli::terminal::{Cell, Table, Terminal, Tint, note, safe};
 use crate::cli::when;
 
 #[derive(Debug, Args)]
@@ -19,28 +16,25 @@ pub struct LsArgs {
     ask: AskArgs,
 }
 
-pub(crate) fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Terminal::new(environment);
-        if let Some(name) = &args.name {
-            let record = remote.get(&path_of(name)).await?;
-            match args.ask.json {
-                true => out.json(&record),
-                false => details(&record, &mut out),
-            }
-            return out.done(ExitCode::SUCCESS);
+pub(crate) async fn ls(args: &LsArgs, environment: &Environment) -> CommandResult {
+    let (remote, mut out) = args.ask.open(environment)?;
+    if let Some(name) = &args.name {
+        let record = remote.get(&path_of(name)).await?;
+        match args.ask.json {
+            true => out.json(&record),
+            false => details(&record, &mut out),
         }
-        let servers = list(&remote).await?;
-        if args.ask.json {
-            out.json(&Value::Array(servers));
-        } else if servers.is_empty() {
-            note("no servers yet: add one with `portway add NAME -- COMMAND`");
-        } else {
-            table(&servers).print(&mut out);
-        }
-        out.done(ExitCode::SUCCESS)
-    })
+        return out.done(true);
+    }
+    let servers = list(&remote).await?;
+    if args.ask.json {
+        out.json(&Value::Array(servers));
+    } else if servers.is_empty() {
+        note("no servers yet: add one with `portway add NAME -- COMMAND`");
+    } else {
+        table(&servers).print(&mut out);
+    }
+    out.done(true)
 }
 
 fn table(servers: &[Value]) -> Table<7> {
