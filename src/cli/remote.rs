@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use clap::Args;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use serde_json::Value;
 use url::Url;
 
@@ -19,13 +19,17 @@ use super::terminal::Terminal;
 use config::Secret;
 use config::settings::{ServeOptions, Settings};
 use store::Holder;
-use upstream::{HttpClient, ResponseBody, SendError};
+use upstream::{Headers, HttpClient, ResponseBody, SendError};
 
 /// The default limit for a request and its response.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The limit for a check whether a gateway answers at all.
 const GLANCE: Duration = Duration::from_secs(2);
-const LARGEST: usize = 64 * 1024 * 1024;
+/// The limit for a response, or one message of it.
+pub(super) const LARGEST: usize = 64 * 1024 * 1024;
+pub(super) const BOTH: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The variable in which `portway connect` and clients find an entry's key.
 pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
@@ -250,42 +254,37 @@ impl Remote {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<ResponseBody>, Failure> {
-        let mut request = self.request(method, path);
-        if body.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
-        }
         let body = body.map(ToString::to_string).unwrap_or_default();
-        let response = self.send(request, body).await?;
+        let sent = self.send(method, path, Headers::new(), body.into());
+        let response = sent.await?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(Failure::refused(status, &self.read(response).await?)),
         }
     }
 
-    /// A request to the gateway, with its credential.
-    pub(super) fn request(&self, method: Method, path: &str) -> http::request::Builder {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.url()))
-            .header(header::ACCEPT, "application/json, text/event-stream");
-        match &self.token {
-            Some(token) => {
-                let value = format!("Bearer {}", token.expose());
-                request.header(header::AUTHORIZATION, value)
-            }
-            None => request,
-        }
-    }
-
-    /// Sends a request; a refused credential is an error.
+    /// Sends a request with the credential; a refused credential is an error.
     pub(super) async fn send(
         &self,
-        request: http::request::Builder,
-        body: impl Into<Bytes>,
+        method: Method,
+        path: &str,
+        mut headers: Headers,
+        body: Bytes,
     ) -> Result<Response<ResponseBody>, Failure> {
-        let request = request
-            .body(body.into())
+        let uri = Uri::try_from(format!("{}{path}", self.url()))
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
+        headers.add(&header::ACCEPT, &BOTH);
+        if !body.is_empty() {
+            headers.add(&header::CONTENT_TYPE, &JSON);
+        }
+        if let Some(token) = &self.token
+            && !headers.add_text(
+                &header::AUTHORIZATION,
+                &format!("Bearer {}", token.expose()),
+            )
+        {
+            return Err(Failure::usage("the token has characters that none has"));
+        }
         if let Some(failure) = self.not_here().await {
             return Err(failure);
         }
@@ -299,7 +298,7 @@ impl Remote {
         if self.has_left() {
             return Err(Failure::unreachable(self.url(), "it has ended"));
         }
-        let sent = self.http.request(request).await;
+        let sent = self.http.send(&method, &uri, &headers, &body).await;
         let response = sent.map_err(|error| self.unreachable(&error))?;
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),

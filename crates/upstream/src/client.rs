@@ -106,16 +106,26 @@ impl HttpClient {
     ) -> Result<Response<ResponseBody>, SendError> {
         let (parts, body) = request.into_parts();
         let mut headers = Headers::new();
-        headers.add(&header::HOST, &self.host);
         let own = |name: &HeaderName| !OURS.contains(name);
         for (name, value) in parts.headers.iter().filter(|(name, _)| own(name)) {
             headers.add(name, value);
         }
+        self.send(&parts.method, &parts.uri, &headers, &body).await
+    }
+
+    /// The same, with header lines as they are sent, except for the host.
+    pub async fn send(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &Headers,
+        body: &[u8],
+    ) -> Result<Response<ResponseBody>, SendError> {
+        let mut host = Headers::default();
+        host.add(&header::HOST, &self.host);
         let connection = self.connect().await.map_err(SendError::Connect)?;
-        let lines = [&headers, &Headers::default()];
-        self.exchange(connection, &parts.method, &parts.uri, lines, &body, ())
-            .await
-            .map_err(SendError::Exchange)
+        let response = self.exchange(connection, method, uri, [&host, headers], body, ());
+        response.await.map_err(SendError::Exchange)
     }
 
     /// An idle connection, or a new one.

@@ -14,6 +14,17 @@ use wire::sse::{Decoder, Event, EventTooLong};
 /// can be reused.
 const FINISH_LIMIT: Duration = Duration::from_millis(500);
 
+/// The reason why a stream cannot be read further.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error(transparent)]
+    TooLong(#[from] EventTooLong),
+    #[error(transparent)]
+    Broken(#[from] BodyError),
+    #[error("no sign of life for {} s", .0.as_secs())]
+    Silent(Duration),
+}
+
 pub struct Events {
     body: ResponseBody,
     decoder: Decoder,
@@ -56,8 +67,22 @@ impl Events {
         }
     }
 
+    /// The same, for a stream in which at least a comment comes within
+    /// `silence`.
+    pub async fn next_within(&mut self, silence: Duration) -> Result<Option<Event>, StreamError> {
+        loop {
+            if let Some(event) = self.ready()? {
+                return Ok(Some(event));
+            }
+            let more = tokio::time::timeout(silence, self.more()).await;
+            if !more.map_err(|_| StreamError::Silent(silence))?? {
+                return Ok(None);
+            }
+        }
+    }
+
     /// The next event of the bytes received so far.
-    pub fn ready(&mut self) -> Result<Option<Event>, EventTooLong> {
+    fn ready(&mut self) -> Result<Option<Event>, EventTooLong> {
         let mut rest = &self.chunk[..];
         let event = self.decoder.next(&mut rest);
         let read = self.chunk.len() - rest.len();
@@ -67,7 +92,7 @@ impl Events {
 
     /// Waits for more bytes, even if only a comment; false if the stream has
     /// ended.
-    pub async fn more(&mut self) -> Result<bool, BodyError> {
+    async fn more(&mut self) -> Result<bool, BodyError> {
         let piece = self.body.chunk().await?;
         let is_more = piece.is_some();
         self.chunk = piece.unwrap_or_default();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::lines::quote;
-use super::peer::{Peer, RequestEncoder, client_info, empty_object};
+use super::peer::{Peer, RequestEncoder, client_info};
 use super::pending::RequestResult;
 use super::{ConnectOptions, Transport, UpstreamCall, UpstreamError};
 use wire::{Era, RpcError, code};
@@ -107,7 +107,7 @@ fn modern_peer(found: DiscoverAnswer, capabilities: &Arc<RawValue>) -> Peer {
         version: wire::MODERN.to_owned(),
         capabilities: found
             .capabilities
-            .unwrap_or_else(|| empty_object().to_owned()),
+            .unwrap_or_else(|| wire::object::empty().to_owned()),
         server_info: found.meta.and_then(|meta| meta.server_info),
         instructions: found.instructions,
         spelling: RequestEncoder::modern(capabilities.clone()),
@@ -206,7 +206,7 @@ pub(crate) fn legacy_peer(
         version: found.version,
         capabilities: found
             .capabilities
-            .unwrap_or_else(|| empty_object().to_owned()),
+            .unwrap_or_else(|| wire::object::empty().to_owned()),
         server_info: found.server_info,
         instructions: found.instructions,
     })

@@ -37,6 +37,7 @@ mod tool_headers;
 use exchange::HttpExchange;
 use legacy::HttpSession;
 use modern::OutgoingRequest;
+pub use stream::StreamPosition;
 pub use tool_headers::ToolHeaders;
 
 /// The queue limit of replies and cancellations to the server.

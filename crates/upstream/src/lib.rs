@@ -53,16 +53,16 @@ pub use asking::QuestionHistory;
 pub use call::{CallEvent, InboundMessage, Notification, ServerRequest, UpstreamCall};
 pub use error::UpstreamError;
 pub use gate::ConnectionHold;
-pub use peer::Peer;
+pub use peer::{Peer, modern_request};
 pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
 pub use client::{BodyError, ClientError, Headers, HttpClient, ResponseBody, SendError};
 pub use endpoint::Endpoint;
-pub use events::Events;
-pub use http::ToolHeaders;
+pub use events::{Events, StreamError};
+pub use http::{StreamPosition, ToolHeaders};
 pub use lines::{LineReader, OutputLine, printable};
-pub use reply::ExchangeFailure;
+pub use reply::{ExchangeFailure, is_event_stream};
 
 use gate::CallGate;
 use http::HttpTransport;
@@ -408,7 +408,7 @@ impl Drop for ConnectionOwner {
 
 /// The capabilities of a client without any feature.
 pub fn no_capabilities() -> Arc<RawValue> {
-    Arc::from(peer::empty_object().to_owned())
+    Arc::from(wire::object::empty().to_owned())
 }
 
 /// Connects and does the handshake. If this returns an error, the attempt

@@ -108,6 +108,12 @@ impl RequestEncoder {
     }
 }
 
+/// A complete request to a modern server. The caller's capabilities are those
+/// of the call.
+pub fn modern_request(call: &UpstreamCall<'_>, id: u64) -> Result<Vec<u8>, UpstreamError> {
+    RequestEncoder::modern(crate::no_capabilities()).request(call, id)
+}
+
 /// The client info that Portway sends.
 pub(crate) fn client_info() -> &'static RawValue {
     static INFO: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
@@ -115,9 +121,4 @@ pub(crate) fn client_info() -> &'static RawValue {
         let info = serde_json::json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
         serde_json::value::to_raw_value(&info).expect("a literal object serialises")
     })
-}
-
-pub(crate) fn empty_object() -> &'static RawValue {
-    static EMPTY: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
-    EMPTY.get_or_init(|| RawValue::from_string("{}".into()).expect("a literal object"))
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::asking::QuestionHistory;
 use super::attribution::Attribution;
-use super::peer::{RequestEncoder, empty_object};
+use super::peer::RequestEncoder;
 use super::pending::{PendingRequest, PendingRequests, RequestResult};
 use super::permit::OutgoingMessage;
 use super::turn::{Turn, Turns};
@@ -356,9 +356,10 @@ impl MessageReceiver {
 
     fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
         if method == "ping" {
-            let _ = self
-                .outbox
-                .try_send(OutgoingMessage::answer(wire::response(id, empty_object())));
+            let _ = self.outbox.try_send(OutgoingMessage::answer(wire::response(
+                id,
+                wire::object::empty(),
+            )));
             return;
         }
         let request = ServerRequest::new(id, method, params, self.outbox.clone());

@@ -11,10 +11,12 @@ use super::client::{BodyError, ResponseBody};
 use super::endpoint::Endpoint;
 use super::events::Events;
 use super::{ConnectionLimits, UpstreamError};
-use wire::{Message, Outcome, RpcError, code};
+use wire::{Outcome, RpcError, code};
 
 /// The limit for reading the body of a refusal, to find its reason.
 const REFUSAL: usize = 256 << 10;
+
+const EVENT_STREAM: &str = "text/event-stream";
 
 pub enum HttpReply {
     Message(Bytes),
@@ -152,7 +154,7 @@ impl Endpoint {
         }
         let (head, body) = response.into_parts();
         let kind = kind(&head.headers);
-        if kind == "text/event-stream" {
+        if kind == EVENT_STREAM {
             let events = Events::new(body, limits.message, self.to_string());
             return Ok(HttpReply::Stream(Box::new(events)));
         }
@@ -206,10 +208,10 @@ impl Endpoint {
             Some(_) => Bytes::new(),
         };
         let login = status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN;
-        let words = match rpc_error(&body) {
-            Some(error) if !login => return ExchangeFailure::Rpc { status, error },
-            Some(error) => error.message,
-            None => String::from_utf8_lossy(&body).into_owned(),
+        let words = match wire::outcome(&body) {
+            Some(Outcome::Error(error)) if !login => return ExchangeFailure::Rpc { status, error },
+            Some(Outcome::Error(error)) => error.message,
+            _ => String::from_utf8_lossy(&body).into_owned(),
         };
         let of_session = of_session(&words);
         let words = match self.quote(&words) {
@@ -245,6 +247,11 @@ impl Endpoint {
     }
 }
 
+/// Whether a response is a stream of events.
+pub fn is_event_stream(headers: &HeaderMap) -> bool {
+    kind(headers) == EVENT_STREAM
+}
+
 /// The media type without its parameters; empty if there is none.
 fn kind(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE);
@@ -267,14 +274,4 @@ fn coding(headers: &HeaderMap) -> Option<String> {
 
 fn of_session(words: &str) -> bool {
     words.to_ascii_lowercase().contains("session")
-}
-
-fn rpc_error(body: &[u8]) -> Option<RpcError> {
-    match wire::parse_upstream(body) {
-        Ok(Message::Response {
-            outcome: Outcome::Error(error),
-            ..
-        }) => Some(error),
-        _ => None,
-    }
 }

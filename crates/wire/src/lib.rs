@@ -21,6 +21,6 @@ pub mod sse;
 
 pub use era::{Era, LEGACY, MODERN};
 pub use message::{
-    Id, Malformed, Message, Outcome, RpcError, code, compact, error, notification, parse,
+    Id, Malformed, Message, Outcome, RpcError, code, compact, error, notification, outcome, parse,
     parse_upstream, request, request_with, response, response_start,
 };

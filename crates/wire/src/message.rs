@@ -84,6 +84,14 @@ pub fn parse_upstream(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
         .judge(Strictness::Lenient)
 }
 
+/// The outcome in a response of a server; `None` if it is another message.
+pub fn outcome(bytes: &[u8]) -> Option<Outcome<'_>> {
+    match parse_upstream(bytes) {
+        Ok(Message::Response { outcome, .. }) => Some(outcome),
+        _ => None,
+    }
+}
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Clone, Copy, PartialEq)]

@@ -3,24 +3,23 @@
 
 use std::time::Duration;
 
-use http::{Method, Response, header};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use http::{Method, Response};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::progress::ProgressLine;
 use super::target::CallTarget;
 use crate::cli::failure::Failure;
-use crate::cli::remote::Remote;
-use upstream::ResponseBody;
-use wire::header::{encode_value, param_headers, param_values};
-use wire::{MODERN, object, sse};
+use crate::cli::remote::{LARGEST, Remote};
+use upstream::{Events, Headers, ResponseBody, StreamError, ToolHeaders, UpstreamCall};
+use wire::{MODERN, Message, Outcome, RpcError, object};
 
 /// Portway sends a heartbeat every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
-const LARGEST: usize = 64 * 1024 * 1024;
 const METHOD: &str = "tools/call";
-const TOKEN: &str = "portway-call";
+/// What this client can answer.
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 pub(super) struct Exchange<'a> {
     pub remote: &'a Remote,
@@ -46,14 +45,6 @@ pub(super) struct InputRequests {
 }
 
 #[derive(Serialize)]
-struct ToolCallRequest<'a> {
-    jsonrpc: &'static str,
-    id: u64,
-    method: &'static str,
-    params: ToolCallParams<'a>,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolCallParams<'a> {
     name: &'a str,
@@ -62,16 +53,6 @@ struct ToolCallParams<'a> {
     input_responses: Option<&'a Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_state: Option<&'a RawValue>,
-    #[serde(rename = "_meta")]
-    meta: Value,
-}
-
-#[derive(Deserialize)]
-struct ServerAnswer {
-    method: Option<String>,
-    params: Option<Value>,
-    result: Option<Box<RawValue>>,
-    error: Option<Value>,
 }
 
 impl Exchange<'_> {
@@ -96,83 +77,79 @@ impl Exchange<'_> {
 
     async fn send(&mut self, answers: &InputAnswers) -> Result<Response<ResponseBody>, Failure> {
         self.sent += 1;
-        let request = ToolCallRequest {
-            jsonrpc: "2.0",
-            id: self.sent,
-            method: METHOD,
-            params: ToolCallParams {
-                name: &self.target.name,
-                arguments: self.arguments,
-                input_responses: answers.responses.as_ref(),
-                request_state: answers.state.as_deref(),
-                meta: meta(self.verbose),
+        let params = to_raw_value(&ToolCallParams {
+            name: &self.target.name,
+            arguments: self.arguments,
+            input_responses: answers.responses.as_ref(),
+            request_state: answers.state.as_deref(),
+        });
+        let params = params.map_err(Failure::other)?;
+        let call = UpstreamCall {
+            progress: true,
+            capabilities: serde_json::from_str(CAPABILITIES).ok(),
+            log_level: match self.verbose {
+                0 => None,
+                1 => Some("info"),
+                _ => Some("debug"),
             },
+            ..UpstreamCall::new(METHOD, SILENCE).params(Some(&params))
         };
-        let body = serde_json::to_vec(&request).map_err(Failure::other)?;
-        let mut head = self
+        let body = upstream::modern_request(&call, self.sent).map_err(Failure::other)?;
+        let headers = self.headers(&params)?;
+        let sent = self
             .remote
-            .request(Method::POST, &self.target.path)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("mcp-protocol-version", MODERN)
-            .header("mcp-method", METHOD)
-            .header("mcp-name", &*encode_value(&self.target.name));
-        for (name, value) in self.mirrored()? {
-            head = head.header(name, value);
-        }
-        let sent = self.remote.send(head, body);
+            .send(Method::POST, &self.target.path, headers, body.into());
         self.quiet(sent).await?
     }
 
-    /// The arguments that the tool's schema also mirrors in headers.
-    fn mirrored(&self) -> Result<Vec<(String, String)>, Failure> {
-        let schema = serde_json::value::to_raw_value(&self.target.schema);
-        let headers = schema.ok().map(|schema| param_headers(&schema));
-        match headers {
-            Some(Ok(headers)) => Ok(param_values(&headers, Some(self.arguments))),
-            Some(Err(error)) => Err(Failure::other(format!(
+    /// The headers that repeat parts of the request, as the tool's schema says.
+    fn headers(&self, params: &RawValue) -> Result<Headers, Failure> {
+        let CallTarget { name, schema, .. } = self.target;
+        let list = json!({"tools": [{"name": name, "inputSchema": schema}]});
+        let tools = ToolHeaders::default();
+        tools.learn(&to_raw_value(&list).map_err(Failure::other)?, |_| {});
+        let mut headers = Headers::new();
+        match tools.mirror(&mut headers, MODERN, METHOD, Some(name), Some(params)) {
+            Ok(()) => Ok(headers),
+            Err(error) => Err(Failure::other(format!(
                 "the tool cannot be called: {error}"
             ))),
-            None => Ok(Vec::new()),
         }
     }
 
     async fn quiet<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let waited = tokio::time::timeout(SILENCE, work).await;
-        waited.map_err(|_| {
-            let what = format!("no sign of life for {} s", SILENCE.as_secs());
-            Failure::unreachable(self.remote.url(), what)
-        })
+        waited.map_err(|_| Failure::unreachable(self.remote.url(), StreamError::Silent(SILENCE)))
     }
 
     async fn result(&mut self, response: Response<ResponseBody>) -> Result<Box<RawValue>, Failure> {
         let status = response.status();
-        let kind = response.headers().get(header::CONTENT_TYPE);
-        let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        if !streams {
+        if !upstream::is_event_stream(response.headers()) {
             let body = self.quiet(self.remote.bytes(response)).await??;
-            if !status.is_success() {
-                let said: Value = serde_json::from_slice(&body).unwrap_or_default();
-                return Err(match said["error"]["code"].is_number() {
-                    true => refusal(&said["error"]),
-                    false => Failure::refused(status, &said),
-                });
-            }
-            let found = self.message(&body)?;
-            return found.ok_or_else(|| self.remote.stranger());
+            return match wire::outcome(&body) {
+                Some(Outcome::Error(error)) => Err(refusal(&error)),
+                Some(Outcome::Result(result)) if status.is_success() => Ok(result.to_owned()),
+                _ if status.is_success() => Err(self.remote.stranger()),
+                _ => {
+                    let said = serde_json::from_slice(&body).unwrap_or_default();
+                    Err(Failure::refused(status, &said))
+                }
+            };
         }
-        let mut decoder = sse::Decoder::new(LARGEST);
-        let mut body = response.into_body();
+        let from = self.remote.url().to_owned();
+        let mut events = Events::new(response.into_body(), LARGEST, from);
         loop {
-            let chunk = self.quiet(body.chunk()).await?;
-            let chunk = chunk.map_err(|error| self.cut_off(&error.to_string()))?;
-            let Some(chunk) = chunk else {
+            let event = events.next_within(SILENCE).await;
+            let event = event.map_err(|error| match error {
+                StreamError::TooLong(_) => Failure::other(error),
+                StreamError::Broken(_) => self.cut_off(&error.to_string()),
+                StreamError::Silent(_) => Failure::unreachable(self.remote.url(), error),
+            })?;
+            let Some(event) = event else {
                 return Err(self.cut_off("the stream ended before the result"));
             };
-            let mut input = &chunk[..];
-            while let Some(event) = decoder.next(&mut input).map_err(Failure::other)? {
-                if let Some(result) = self.message(&event.data)? {
-                    return Ok(result);
-                }
+            if let Some(result) = self.message(&event.data)? {
+                return Ok(result);
             }
         }
     }
@@ -183,48 +160,32 @@ impl Exchange<'_> {
 
     /// The result, if the message is the response; notifications are shown.
     fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
-        let Ok(message) = serde_json::from_slice::<ServerAnswer>(json) else {
-            return Ok(None);
-        };
-        if let Some(error) = &message.error {
-            return Err(refusal(error));
-        }
-        let params = message.params.unwrap_or_default();
-        match message.method.as_deref() {
-            Some("notifications/progress") => self.progress.show(&params),
-            Some("notifications/message") if self.verbose > 0 => self.progress.log(&params),
+        match wire::parse_upstream(json) {
+            Ok(Message::Response { outcome, .. }) => match outcome {
+                Outcome::Result(result) => return Ok(Some(result.to_owned())),
+                Outcome::Error(error) => return Err(refusal(&error)),
+            },
+            Ok(Message::Notification { method, params }) => {
+                let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let params: Value = params.unwrap_or_default();
+                match &*method {
+                    "notifications/progress" => self.progress.show(&params),
+                    "notifications/message" if self.verbose > 0 => self.progress.log(&params),
+                    _ => {}
+                }
+            }
             _ => {}
         }
-        Ok(message.result)
+        Ok(None)
     }
 }
 
-fn refusal(error: &Value) -> Failure {
-    let text = error["message"].as_str().unwrap_or("no reason given");
-    let data = match &error["data"] {
-        Value::Null => String::new(),
-        data => format!("\n  {data}"),
+fn refusal(error: &RpcError) -> Failure {
+    let data = match &error.data {
+        Some(data) => format!("\n  {}", wire::compact(data).get()),
+        None => String::new(),
     };
-    Failure::other(format!("{text} ({}){data}", error["code"]))
-}
-
-fn meta(verbose: u8) -> Value {
-    let mut meta = json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": {
-            "name": "portway",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
-        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
-        "progressToken": TOKEN,
-    });
-    let level = match verbose {
-        0 => return meta,
-        1 => "info",
-        _ => "debug",
-    };
-    meta["io.modelcontextprotocol/logLevel"] = json!(level);
-    meta
+    Failure::other(format!("{} ({}){data}", error.message, error.code))
 }
 
 /// The input requests of a result that is not complete yet.

@@ -21,13 +21,12 @@ use super::open_requests::{CancelRoute, ClientCall, OpenRequests};
 use super::out::ClientOutput;
 use super::reply::{self, GatewayReply};
 use super::stdin::ClientLine;
+use crate::cli::remote::{BOTH, JSON};
 use upstream::{Headers, ToolHeaders, printable};
 use wire::meta::{self, member};
 use wire::{Era, Message, Outcome, RpcError, code, message};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Within this time the gateway knows a request that was sent; usually sooner.
 const KNOWN: Duration = Duration::from_millis(200);
 /// Some clients wait five seconds for a list.

@@ -15,9 +15,9 @@ use super::error::BridgeError;
 use super::gateway_link::SendConditions;
 use super::open_requests::ClientCall;
 use super::reply::{self, GatewayReply, GatewayStream};
-use upstream::Headers;
+use upstream::{Headers, StreamPosition};
+use wire::Outcome;
 use wire::meta::{member, text};
-use wire::{Message, Outcome};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -25,6 +25,9 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How many times in a row a broken stream is resumed.
 const RESUMED: u32 = 3;
+/// The delay before that, if the gateway states none.
+const RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub(super) enum ClientSession {
@@ -96,25 +99,19 @@ impl Bridge {
             GatewayReply::Nothing => return Err(self.odd()),
             GatewayReply::Stream(mut stream) => loop {
                 match stream.next().await? {
-                    Some(message) if is_answer(&message) => break message,
+                    Some(message) if wire::outcome(&message).is_some() => break message,
                     Some(message) => self.pass(call, message).await,
                     None => return Err(BridgeError::Broken(self.gateway.url())),
                 }
             },
         };
-        let result = match wire::parse_upstream(&answer) {
-            Ok(Message::Response {
-                outcome: Outcome::Result(result),
-                ..
-            }) => result,
-            Ok(Message::Response {
-                outcome: Outcome::Error(error),
-                ..
-            }) => {
+        let result = match wire::outcome(&answer) {
+            Some(Outcome::Result(result)) => result,
+            Some(Outcome::Error(error)) => {
                 let status = http::StatusCode::OK;
                 return Err(BridgeError::Refused { status, error });
             }
-            _ => return Err(self.odd()),
+            None => return Err(self.odd()),
         };
         let version = member(result, "protocolVersion").and_then(text);
         let version = version.and_then(|version| HeaderValue::try_from(&*version).ok());
@@ -238,28 +235,30 @@ impl Bridge {
             let (Some(session), BridgeError::Broken(_)) = (session, &error) else {
                 return Err(error);
             };
-            if stream.last_id.is_none() || broken > RESUMED {
+            let place = stream.place.clone();
+            if place.last_id.is_none() || broken > RESUMED {
                 return Err(error);
             }
-            tokio::time::sleep(stream.retry * broken).await;
+            let retry = place.retry.unwrap_or(RETRY).min(LONGEST_RETRY);
+            tokio::time::sleep(retry * broken).await;
             // A stream that is gone cannot deliver the response any more.
-            stream = match self.events(session, stream.last_id.as_ref(), false).await {
-                Ok(rest) => rest.after(&stream),
+            stream = match self.events(session, place, false).await {
+                Ok(rest) => rest,
                 Err(_) => return Err(error),
             };
         }
     }
 
-    /// A stream of the session, starting after the event `last_id`.
+    /// A stream of the session, from `place` on.
     pub(super) async fn events(
         &self,
         session: &GatewaySession,
-        last_id: Option<&HeaderValue>,
+        place: StreamPosition,
         patiently: bool,
     ) -> Result<Box<GatewayStream>, BridgeError> {
         let mut headers = session.headers();
         headers.add(&header::ACCEPT, &EVENTS);
-        if let Some(id) = last_id {
+        if let Some(id) = &place.last_id {
             headers.add(&LAST_ID, id);
         }
         let nothing = Bytes::new();
@@ -276,7 +275,10 @@ impl Bridge {
             false => self.gateway.send_now(Method::GET, &headers, &nothing).await,
         };
         match reply::read(response?, &self.gateway).await? {
-            GatewayReply::Stream(stream) => Ok(stream),
+            GatewayReply::Stream(mut stream) => {
+                stream.place = place;
+                Ok(stream)
+            }
             _ => Err(self.odd()),
         }
     }
@@ -340,8 +342,4 @@ impl Bridge {
         let handshake = self.handshake.borrow();
         matches!(&*handshake, ClientSession::Open(now) if now.number == session.number)
     }
-}
-
-fn is_answer(message: &[u8]) -> bool {
-    matches!(wire::parse_upstream(message), Ok(Message::Response { .. }))
 }

@@ -161,11 +161,8 @@ impl Bridge {
 }
 
 fn result(message: &[u8]) -> Option<&RawValue> {
-    match wire::parse_upstream(message) {
-        Ok(Message::Response {
-            outcome: Outcome::Result(result),
-            ..
-        }) => Some(result),
-        _ => None,
+    match wire::outcome(message)? {
+        Outcome::Result(result) => Some(result),
+        Outcome::Error(_) => None,
     }
 }

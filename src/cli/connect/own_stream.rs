@@ -9,6 +9,7 @@ use http::StatusCode;
 use super::bridge::Bridge;
 use super::error::BridgeError;
 use super::legacy::GatewaySession;
+use upstream::StreamPosition;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -20,21 +21,20 @@ impl Bridge {
     }
 
     async fn keep_listening(self: Arc<Self>, session: Arc<GatewaySession>) {
-        let mut last_id = None;
+        let mut place = StreamPosition::default();
         let mut broke = false;
         let mut pause = FIRST_PAUSE;
         while self.is_current(&session) {
-            match self.events(&session, last_id.as_ref(), true).await {
+            match self.events(&session, place.clone(), true).await {
                 Ok(mut stream) => {
                     if std::mem::replace(&mut broke, true) {
                         self.catch_up(&session).await;
                     }
-                    stream.last_id.clone_from(&last_id);
                     while let Ok(Some(message)) = stream.next().await {
                         pause = FIRST_PAUSE;
                         self.out.message(message).await;
                     }
-                    last_id.clone_from(&stream.last_id);
+                    place = stream.place;
                 }
                 Err(error) if error.session_lost() => {
                     // The renewed session opens a stream of its own.
@@ -44,7 +44,7 @@ impl Bridge {
                 }
                 // The gateway cannot resume there: start without an event.
                 Err(BridgeError::Refused { status, .. })
-                    if refused(status) && last_id.take().is_some() =>
+                    if refused(status) && place.last_id.take().is_some() =>
                 {
                     continue;
                 }

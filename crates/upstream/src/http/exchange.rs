@@ -7,7 +7,6 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::{ExchangeResult, HttpShared};
-use crate::peer::empty_object;
 use crate::pipe::CANCELLED;
 use crate::reply::{ExchangeFailure, HttpReply};
 use crate::{
@@ -157,7 +156,7 @@ impl<'a> HttpExchange<'a> {
         }
         let receiver = &self.shared.receiver;
         if method == "ping" {
-            let pong = wire::response(id, empty_object());
+            let pong = wire::response(id, wire::object::empty());
             let _ = receiver.outbox.try_send(pong.into());
             return None;
         }

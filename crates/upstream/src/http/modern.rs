@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::exchange::HttpExchange;
 use super::{ExchangeResult, HttpShared};
 use crate::client::Headers;
-use crate::peer::{RequestEncoder, empty_object};
+use crate::peer::RequestEncoder;
 use crate::reply::{ExchangeFailure, HttpReply};
 use crate::{LogStream, UpstreamCall, UpstreamError};
 use wire::{Era, code, object};
@@ -108,7 +108,7 @@ impl HttpShared {
         for _ in 0..PAGES {
             let page = cursor
                 .as_deref()
-                .map(|cursor| object::set_member(empty_object(), "cursor", cursor));
+                .map(|cursor| object::set_member(object::empty(), "cursor", cursor));
             let id = self.receiver.pending.next_id();
             let call = UpstreamCall::new("tools/list", self.limits.connect).params(page.as_deref());
             let outgoing = OutgoingRequest {

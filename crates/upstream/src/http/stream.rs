@@ -21,15 +21,16 @@ const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The position up to which a stream was read.
-#[derive(Default)]
-pub(super) struct StreamPosition {
+#[derive(Clone, Default)]
+pub struct StreamPosition {
     pub last_id: Option<HeaderValue>,
-    retry: Option<Duration>,
+    /// The delay before a reconnect, if the server stated one.
+    pub retry: Option<Duration>,
 }
 
 impl StreamPosition {
     /// Records an event; false if it was seen before.
-    pub(super) fn pass(&mut self, event: &Event) -> bool {
+    pub fn pass(&mut self, event: &Event) -> bool {
         if let Some(ms) = event.retry {
             self.retry = Some(Duration::from_millis(ms).clamp(SHORTEST, LONGEST));
         }
