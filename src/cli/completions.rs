@@ -47,6 +47,6 @@ pub(super) async fn man(args: &ManArgs, environment: &Environment) -> CommandRes
     };
     let written =
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(whole_command(), dir));
-    written.map_err(|error| Failure::other(format!("{}: {error}", dir.display())))?;
+    written.map_err(|error| Failure::of_path(dir, error))?;
     out.done(true)
 }

@@ -3,7 +3,7 @@
 //! posted unchanged, each response is written unchanged. The bridge follows the
 //! gateway through restarts and exits with its client.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use clap::Args;
 use super::Environment;
 use super::failure::{CommandResult, DENIED, Failure};
 use super::remote::RemoteArgs;
+use super::terminal::note;
 use config::Secret;
 use store::Presence;
 
@@ -43,7 +44,7 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 pub struct ConnectArgs {
     /// Use the entry with this key, with its tools only. Other users of
     /// this machine can read arguments: PORTWAY_ENTRY_KEY is safer
-    #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with_all = ["server", "filter"])]
+    #[arg(long, value_name = "KEY", value_parser = super::secret, conflicts_with_all = ["server", "filter"])]
     entry: Option<Secret>,
     /// Use only this server, with its own names
     #[arg(long, value_name = "NAME")]
@@ -61,19 +62,12 @@ pub struct ConnectArgs {
     remote: RemoteArgs,
 }
 
-fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
-    Ok(Secret::new(text))
-}
-
 pub(super) async fn main(args: &ConnectArgs, environment: &Environment) -> CommandResult {
     let stop = ending::stop()?;
     let plan = ConnectPlan::new(args, environment)?;
     if std::io::stdin().is_terminal() {
         let what = "this speaks MCP on stdin and stdout: it is for a client to start";
-        let _ = writeln!(
-            std::io::stderr(),
-            "portway: {what}; `portway connect --help`"
-        );
+        note(&format!("{what}; `portway connect --help`"));
     }
     let begin = async {
         let presence = join(&plan).await?;

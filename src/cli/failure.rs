@@ -1,7 +1,6 @@
 //! The errors of a command: their messages and exit codes.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +8,8 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::BAD_USE;
-use upstream::printable;
+use super::servers::items;
+use super::terminal::note;
 
 /// The exit code when no Portway answers.
 pub(super) const NOT_RUNNING: u8 = 3;
@@ -70,16 +70,15 @@ fn not_here(directory: &Path, other: Option<&str>) -> String {
 }
 
 fn denied(url: &str, given: bool) -> String {
-    match given {
-        true => format!(
-            "the Portway at {url} does not take this token: set PORTWAY_ADMIN_TOKEN to its own, \
-             or name its data directory with --data-dir"
-        ),
-        false => format!(
-            "the Portway at {url} asks for a token: set PORTWAY_ADMIN_TOKEN, \
-             or name its data directory with --data-dir"
-        ),
-    }
+    let (what, to) = if given {
+        ("does not take this token", " to its own")
+    } else {
+        ("asks for a token", "")
+    };
+    format!(
+        "the Portway at {url} {what}: set PORTWAY_ADMIN_TOKEN{to}, \
+         or name its data directory with --data-dir"
+    )
 }
 
 impl Failure {
@@ -98,14 +97,18 @@ impl Failure {
         }
     }
 
+    /// An error about one file or directory.
+    pub(super) fn of_path(path: &Path, reason: impl Display) -> Failure {
+        Failure::other(format!("{}: {reason}", path.display()))
+    }
+
     /// From the body of an error response.
     pub(super) fn refused(status: StatusCode, body: &Value) -> Failure {
         let error = &body["error"];
         let text = |name: &str| error[name].as_str().map(str::to_owned);
         let mut message = text("message").unwrap_or_else(|| status.to_string());
         // The message already includes the first detail.
-        let details = error["details"].as_array().into_iter().flatten();
-        for detail in details.skip(1) {
+        for detail in items(&error["details"]).iter().skip(1) {
             if let (Some(field), Some(problem)) =
                 (detail["field"].as_str(), detail["message"].as_str())
             {
@@ -123,9 +126,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => BAD_USE,
             // Portway rejected the arguments of the command.
-            Failure::Refused { status, .. } if *status == StatusCode::UNPROCESSABLE_ENTITY => {
-                BAD_USE
-            }
+            Failure::Refused { status, .. } if *status == 422 => BAD_USE,
             Failure::Unreachable { .. } | Failure::NotHere { .. } | Failure::Untrusted(_) => {
                 NOT_RUNNING
             }
@@ -145,10 +146,7 @@ pub(super) fn run(work: impl Future<Output = CommandResult>) -> ExitCode {
         Err(error) => Err(Failure::other(format!("cannot start the runtime: {error}"))),
     };
     outcome.unwrap_or_else(|failure| {
-        // Text from a server or a file must not control the terminal.
-        for line in failure.to_string().lines() {
-            let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
-        }
+        note(&failure.to_string());
         ExitCode::from(failure.exit_code())
     })
 }

@@ -2,6 +2,7 @@
 //! anything.
 
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -42,6 +43,23 @@ pub struct PlanArgs {
 pub(super) fn project(path: &Path) -> Result<PathBuf, Failure> {
     let found = path.canonicalize();
     found.map_err(|error| Failure::usage(format!("--project: {}: {error}", path.display())))
+}
+
+/// No client's file is this large.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// The text of another client's file.
+pub(super) fn client_file(path: &Path) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is not a file"));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("is too large to be a client's file"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("is not UTF-8 text"))
 }
 
 /// The configuration files of a project, in all layers.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use config::Secret;
 use config::settings::{ServeOptions, VARIABLES, duration};
 use failure::run;
 
@@ -165,6 +166,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok();
     let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.map_or_else(|| duration(text), Ok)
+}
+
+/// Accepts any text, so that clap's errors never repeat a secret.
+fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text))
 }
 
 impl Cli {

@@ -154,7 +154,6 @@ impl Terminal {
     }
 }
 
-#[cfg(unix)]
 fn hung_up() -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd;
@@ -163,11 +162,6 @@ fn hung_up() -> bool {
     let polled = poll(&mut watched, PollTimeout::ZERO);
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
     polled.is_ok() && watched[0].revents().is_some_and(|now| now.intersects(gone))
-}
-
-#[cfg(not(unix))]
-fn hung_up() -> bool {
-    false
 }
 
 /// The width that a terminal reports.
@@ -197,7 +191,8 @@ pub(super) fn safe(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Prints a note to stderr.
+/// Prints a note to stderr; text from a server or a file cannot control the
+/// terminal.
 pub(super) fn note(text: &str) {
     for line in text.lines() {
         let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));

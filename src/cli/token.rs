@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Environment;
 use super::failure::CommandResult;
 use super::remote::AskArgs;
-use super::servers::text;
+use super::servers::{items, text};
 use super::terminal::{Cell, Table, confirm, is_attended, note};
 
 const SESSIONS: &str = "/api/console/sessions";
@@ -92,7 +92,7 @@ async fn list(ask: &AskArgs, environment: &Environment) -> CommandResult {
         return out.done(true);
     }
     let mut table = Table::new(["id", "signed in", "last used", "ends", "browser"]);
-    for session in sessions.as_array().into_iter().flatten() {
+    for session in items(&sessions) {
         let cell = |name: &str| Cell::from(text(session, name));
         table.row([
             cell("id"),
@@ -108,21 +108,18 @@ async fn list(ask: &AskArgs, environment: &Environment) -> CommandResult {
 
 async fn end(args: &EndArgs, environment: &Environment) -> CommandResult {
     let (remote, mut out) = args.ask.open(environment)?;
-    let paths: Vec<String> = if args.all {
-        vec![SESSIONS.to_owned()]
+    if args.all {
+        remote.ask(Method::DELETE, SESSIONS, None).await?;
+    }
+    for id in &args.ids {
+        let path = format!("{SESSIONS}/{id}");
+        remote.ask(Method::DELETE, &path, None).await?;
+    }
+    let ended = if args.all {
+        json!("all")
     } else {
-        args.ids
-            .iter()
-            .map(|id| format!("{SESSIONS}/{id}"))
-            .collect()
+        json!(args.ids)
     };
-    for path in &paths {
-        remote.ask(Method::DELETE, path, None).await?;
-    }
-    if args.ask.json {
-        out.json(&json!({"ended": if args.all { Value::from("all") } else { json!(args.ids) }}));
-    } else {
-        out.line("signed out");
-    }
+    out.answer(args.ask.json, &json!({ "ended": ended }), "signed out");
     out.done(true)
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 
 use super::Environment;
 use super::failure::{CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
-use super::servers::{path_of, text};
+use super::servers::{items, path_of, text};
 use super::terminal::{Table, note};
 
+/// The format in which MCP lists tools.
+const MCP: &str = "mcp";
 const SERVER: &str = "portway/server";
 const TOOL: &str = "portway/tool";
 
@@ -23,34 +25,15 @@ pub struct ToolsArgs {
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
     /// Print the list of tools as a vendor's API takes it
-    #[arg(long, value_enum)]
-    format: Option<ToolsFormat>,
+    #[arg(long, value_parser = [MCP, "openai", "anthropic", "copilot"])]
+    format: Option<String>,
     #[command(flatten)]
     ask: AskArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ToolsFormat {
-    Mcp,
-    Openai,
-    Anthropic,
-    Copilot,
-}
-
-impl ToolsFormat {
-    fn as_str(self) -> &'static str {
-        match self {
-            ToolsFormat::Mcp => "mcp",
-            ToolsFormat::Openai => "openai",
-            ToolsFormat::Anthropic => "anthropic",
-            ToolsFormat::Copilot => "copilot",
-        }
-    }
-}
-
 pub(super) async fn main(args: &ToolsArgs, environment: &Environment) -> CommandResult {
     let (remote, mut out) = args.ask.open(environment)?;
-    let mut answer = listed(&remote, ToolsFormat::Mcp).await?;
+    let mut answer = listed(&remote, MCP).await?;
     retain(&mut answer, |tool| args.wants(tool));
     let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
     if let Some(server) = &args.server
@@ -60,13 +43,11 @@ pub(super) async fn main(args: &ToolsArgs, environment: &Environment) -> Command
         // tools.
         remote.get(&path_of(server)).await?;
     }
-    if let Some(format) = args.format
-        && format != ToolsFormat::Mcp
-    {
+    if let Some(format) = args.format.as_deref().filter(|format| *format != MCP) {
         answer = listed(&remote, format).await?;
         retain(&mut answer, |tool| wanted.contains(name(tool)));
     }
-    match (args.ask.json, args.format) {
+    match (args.ask.json, &args.format) {
         (true, _) => out.json(&answer),
         (false, Some(_)) => out.json(&answer["tools"]),
         (false, None) if wanted.is_empty() => note("no tools"),
@@ -98,19 +79,14 @@ impl ToolsArgs {
     }
 }
 
-async fn listed(remote: &Remote, format: ToolsFormat) -> Result<Value, Failure> {
-    let path = format!("/api/mcp/tools?format={}", format.as_str());
-    remote.get(&path).await
+async fn listed(remote: &Remote, format: &str) -> Result<Value, Failure> {
+    remote.get(&format!("/api/mcp/tools?format={format}")).await
 }
 
 /// The tools of all servers, as the API lists them: under the names for models,
 /// each with its server and its own name.
 pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
-    let mut answer = listed(remote, ToolsFormat::Mcp).await?;
-    match answer["tools"].take() {
-        Value::Array(tools) => Ok(tools),
-        _ => Ok(Vec::new()),
-    }
+    Ok(items(&listed(remote, MCP).await?["tools"]).to_vec())
 }
 
 /// The server of a listed tool, and the tool's name there.
@@ -119,7 +95,7 @@ pub(super) fn key(tool: &Value) -> (&str, &str) {
 }
 
 fn each(answer: &Value) -> impl Iterator<Item = &Value> {
-    answer["tools"].as_array().into_iter().flatten()
+    items(&answer["tools"]).iter()
 }
 
 fn retain(answer: &mut Value, wanted: impl Fn(&Value) -> bool) {

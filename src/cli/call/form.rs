@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::arguments::plain;
 use crate::cli::failure::Failure;
-use crate::cli::servers::text;
+use crate::cli::servers::{items, text};
 use crate::cli::terminal::{note, safe};
 
 /// Invalid answers to one prompt before the form is cancelled.
@@ -52,7 +52,7 @@ pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> 
 /// The fields one after the other; `None` if the user cancelled.
 async fn filled(schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
     let mut content = Map::new();
-    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let required = items(&schema["required"]);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let needed = required.iter().any(|one| one == name);
         match field_of(name, field, needed).await? {
@@ -138,14 +138,9 @@ fn choices(field: &Value) -> Vec<(Value, Option<String>)> {
         return numbered.map(|(at, value)| (value, title(at))).collect();
     }
     let titled = holder["oneOf"].as_array().or(holder["anyOf"].as_array());
+    let title = |one: &Value| one["title"].as_str().map(str::to_owned);
     let each = titled.into_iter().flatten();
-    each.map(|one| {
-        (
-            one["const"].clone(),
-            one["title"].as_str().map(str::to_owned),
-        )
-    })
-    .collect()
+    each.map(|one| (one["const"].clone(), title(one))).collect()
 }
 
 /// An answer as a value that the schema allows, or what the schema allows.
@@ -172,10 +167,10 @@ fn read(given: &str, field: &Value) -> Result<Value, String> {
             "n" | "no" | "false" => Ok(json!(false)),
             _ => Err("y or n".into()),
         },
-        "integer" => given
-            .parse::<i64>()
-            .map(Value::from)
-            .map_err(|_| "a whole number".into()),
+        "integer" => {
+            let number: Result<i64, _> = given.parse();
+            number.map(Value::from).map_err(|_| "a whole number".into())
+        }
         "number" => number(given).ok_or_else(|| "a number".into()),
         _ => fits(given, field).map(|()| json!(given)),
     }

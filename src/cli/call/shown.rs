@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
-use crate::cli::servers::text;
+use crate::cli::servers::{items, text};
 use crate::cli::terminal::{Terminal, in_one_line, note, safe};
 use wire::object;
 
@@ -28,9 +28,8 @@ pub(super) fn print(
     let failed = is_error(result);
     let result: Value = serde_json::from_str(result.get())
         .map_err(|error| Failure::other(format!("the result cannot be read: {error}")))?;
-    let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
     let mut has_text = false;
-    for (at, block) in blocks.iter().enumerate() {
+    for (at, block) in items(&result["content"]).iter().enumerate() {
         if block["type"] == "text" {
             has_text = true;
             say(text(block, "text"), failed, out);
@@ -68,8 +67,7 @@ pub(super) fn save(result: &RawValue, dir: Option<&Path>) -> Result<(), Failure>
         return Ok(());
     }
     let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
-    let blocks = result["content"].as_array().into_iter().flatten();
-    for (at, block) in blocks.enumerate() {
+    for (at, block) in items(&result["content"]).iter().enumerate() {
         write(block, at, dir)?;
     }
     Ok(())
@@ -82,21 +80,18 @@ fn described(block: &Value) -> String {
         "resource_link" => (block, text(block, "uri")),
         _ => (block, ""),
     };
-    let mime = match text(holder, "mimeType") {
-        "" => String::new(),
-        mime => format!(" {mime}"),
-    };
-    let size = match bytes(block) {
-        Some(bytes) => format!(", {} bytes", bytes.len()),
-        None => holder["size"]
-            .as_u64()
-            .map_or(String::new(), |n| format!(", {n} bytes")),
-    };
-    let name = match name {
-        "" => String::new(),
-        name => format!(" {name}"),
-    };
-    format!("[{}{name}{mime}{size}]", kind.replace('_', " "))
+    let size = bytes(block).map(|bytes| bytes.len() as u64);
+    let size = size.or_else(|| holder["size"].as_u64());
+    let mut line = kind.replace('_', " ");
+    for word in [name, text(holder, "mimeType")] {
+        if !word.is_empty() {
+            line += &format!(" {word}");
+        }
+    }
+    if let Some(size) = size {
+        line += &format!(", {size} bytes");
+    }
+    format!("[{line}]")
 }
 
 /// The decoded data of a block that is not a text block.
@@ -119,33 +114,23 @@ fn write(block: &Value, at: usize, dir: Option<&Path>) -> Result<Option<PathBuf>
     let (Some(dir), Some(bytes)) = (dir, bytes(block)) else {
         return Ok(None);
     };
-    let told = |error: std::io::Error| Failure::other(format!("{}: {error}", dir.display()));
+    let told = |error: std::io::Error| Failure::of_path(dir, error);
     std::fs::create_dir_all(dir).map_err(told)?;
-    let kind = match text(block, "type") {
-        "image" => "image",
-        "audio" => "audio",
-        _ => "resource",
+    let (kind, holder) = match text(block, "type") {
+        "image" => ("image", block),
+        "audio" => ("audio", block),
+        _ => ("resource", &block["resource"]),
     };
-    let ending = ending(match kind {
-        "resource" => text(&block["resource"], "mimeType"),
-        _ => text(block, "mimeType"),
-    });
+    let ending = ending(text(holder, "mimeType"));
     for number in at as u32 + 1..NAMES {
         let path = dir.join(format!("{kind}-{number}.{ending}"));
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path);
-        match file {
+        match std::fs::File::create_new(&path) {
             Ok(mut file) => return file.write_all(&bytes).map(|()| Some(path)).map_err(told),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(told(error)),
         }
     }
-    Err(Failure::other(format!(
-        "{}: is full of files",
-        dir.display()
-    )))
+    Err(Failure::of_path(dir, "is full of files"))
 }
 
 fn ending(mime: &str) -> &'static str {

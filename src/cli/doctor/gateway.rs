@@ -6,13 +6,14 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use http::StatusCode;
+use http::Method;
 use serde_json::Value;
 
 use super::DoctorArgs;
 use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
+use crate::cli::servers::{items, text};
 use config::settings::Settings;
 use lab::{Finding, counted, short};
 
@@ -46,46 +47,32 @@ pub(super) async fn find(
             return running;
         }
     };
-    let url = remote.url().to_owned();
-    match remote.health().await {
-        Ok(_) if remote.is_absent() => {
-            let found = format!("portway {version}");
-            running.findings.push(Finding::ok("version", found));
-            running.findings.push(foreign(&url));
-        }
-        Ok(health) => {
-            running.answers = true;
-            let theirs = health["version"].as_str().unwrap_or_default();
-            running.findings.push(same_version(version, theirs));
-            running.findings.push(condition(&url, &health));
-            servers(&remote, &mut running).await;
-        }
+    let url = remote.url();
+    let health = remote.health().await;
+    if let (Ok(health), false) = (&health, remote.is_absent()) {
+        running.answers = true;
+        let version = same_version(version, text(health, "version"));
+        running.findings.extend([version, condition(url, health)]);
+        servers(&remote, &mut running).await;
+        return running;
+    }
+    let found = format!("portway {version}");
+    running.findings.push(Finding::ok("version", found));
+    match health {
+        Ok(_) => running.findings.push(foreign(url)),
         Err(Failure::Unreachable { reason, .. }) if !reason.contains("no Portway") => {
-            let found = format!("portway {version}");
-            running.findings.push(Finding::ok("version", found));
-            running.findings.push(not_running(&url, &reason));
-            running.findings.push(port(settings.listen));
-        }
-        _ => {
-            let found = format!("portway {version}");
-            running.findings.push(Finding::ok("version", found));
-            let found = format!("something answers at {url}, but it is no Portway");
+            let address = port(settings.listen);
             running
                 .findings
-                .push(Finding::bad("gateway", found, another(&url)));
+                .extend([not_running(url, &reason), address]);
+        }
+        Err(_) => {
+            let found = format!("something answers at {url}, but it is no Portway");
+            let finding = Finding::bad("gateway", found, another(url));
+            running.findings.push(finding);
         }
     }
     running
-}
-
-async fn ask(remote: &Remote, path: &str) -> Result<Value, Failure> {
-    match tokio::time::timeout(PATIENCE, remote.get(path)).await {
-        Ok(answer) => answer,
-        Err(_) => Err(Failure::unreachable(
-            remote.url(),
-            format!("no answer within {} s", PATIENCE.as_secs()),
-        )),
-    }
 }
 
 /// Includes the reasons of a gateway that is degraded.
@@ -93,12 +80,8 @@ fn condition(url: &str, health: &Value) -> Finding {
     if health["status"] == "ok" {
         return Finding::ok("gateway", format!("runs at {url}"));
     }
-    let reasons = health["reasons"].as_array();
-    let reasons: Vec<&str> = reasons
-        .into_iter()
-        .flatten()
-        .flat_map(Value::as_str)
-        .collect();
+    let reasons = items(&health["reasons"]).iter();
+    let reasons: Vec<&str> = reasons.flat_map(Value::as_str).collect();
     Finding::bad(
         "gateway",
         format!("runs at {url}, but is degraded: {}", reasons.join("; ")),
@@ -167,7 +150,8 @@ fn another(place: &str) -> String {
 }
 
 async fn servers(remote: &Remote, running: &mut RunningGateway) {
-    let list = match ask(remote, "/api/mcp/servers").await {
+    let asked = remote.ask_within(PATIENCE, Method::GET, "/api/mcp/servers", None);
+    let list = match asked.await {
         Ok(list) => list,
         Err(error @ Failure::Denied { .. }) => {
             let error = error.to_string();
@@ -175,27 +159,16 @@ async fn servers(remote: &Remote, running: &mut RunningGateway) {
             running.findings.push(Finding::bad("token", found, todo));
             return;
         }
-        Err(Failure::Refused {
-            status, message, ..
-        }) if status != StatusCode::OK => {
-            let found = format!("its servers cannot be listed: {message}");
-            running
-                .findings
-                .push(Finding::bad("servers", found, "see its log"));
-            return;
-        }
         Err(error) => {
             let found = format!("its servers cannot be listed: {error}");
-            running
-                .findings
-                .push(Finding::bad("servers", found, "see its log"));
+            let finding = Finding::bad("servers", found, "see its log");
+            running.findings.push(finding);
             return;
         }
     };
-    running
-        .findings
-        .push(Finding::ok("token", "the running one takes it"));
-    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let token = Finding::ok("token", "the running one takes it");
+    running.findings.push(token);
+    let list = items(&list);
     let up = list.iter().filter(|server| server["status"] == "connected");
     let found = format!(
         "{} of {} connected",
@@ -214,8 +187,10 @@ async fn servers(remote: &Remote, running: &mut RunningGateway) {
 fn gaps(list: &[Value]) -> Vec<Finding> {
     let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for server in list {
-        let its = server["containmentGaps"].as_array().into_iter().flatten();
-        for gap in its.flat_map(Value::as_str) {
+        for gap in items(&server["containmentGaps"])
+            .iter()
+            .flat_map(Value::as_str)
+        {
             let name = server["name"].as_str().unwrap_or("?");
             gaps.entry(gap).or_default().push(name);
         }

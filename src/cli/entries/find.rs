@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
-use crate::cli::servers::{path_of, text};
+use crate::cli::servers::{items, path_of, text};
 use crate::cli::tools;
 use store::KEY_PREFIX;
 
@@ -140,28 +140,26 @@ fn key(typed: &str) -> Result<(&str, &str), Failure> {
 
 /// The tools of a server, or of a name that is no configured server.
 async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure> {
-    let (listed, failure) = match remote.get(&format!("{}/tools", path_of(server))).await {
-        Ok(listed) => (listed.as_array().cloned().unwrap_or_default(), None),
-        Err(failure @ Failure::Refused { .. }) => (tools::all(remote).await?, Some(failure)),
+    let listed = remote.get(&format!("{}/tools", path_of(server))).await;
+    let (names, none): (Vec<String>, Failure) = match listed {
+        Ok(listed) => {
+            let names = items(&listed)
+                .iter()
+                .map(|tool| text(tool, "name").to_owned());
+            let none = format!("{server:?} has no tools at the moment: see `portway ls {server}`");
+            (names.collect(), Failure::other(none))
+        }
+        Err(refused @ Failure::Refused { .. }) => {
+            let all = tools::all(remote).await?;
+            let here = all.iter().map(tools::key).filter(|(of, _)| *of == server);
+            (here.map(|(_, tool)| tool.to_owned()).collect(), refused)
+        }
         Err(failure) => return Err(failure),
     };
-    let names: Vec<String> = match failure {
-        None => listed
-            .iter()
-            .map(|tool| text(tool, "name").to_owned())
-            .collect(),
-        Some(_) => {
-            let keys = listed.iter().map(tools::key);
-            let here = keys.filter(|(of, _)| *of == server);
-            here.map(|(_, tool)| tool.to_owned()).collect()
-        }
-    };
-    match (names.is_empty(), failure) {
-        (true, Some(failure)) => Err(failure),
-        (true, None) => Err(Failure::other(format!(
-            "{server:?} has no tools at the moment: see `portway ls {server}`"
-        ))),
-        (false, _) => Ok(names),
+    if names.is_empty() {
+        Err(none)
+    } else {
+        Ok(names)
     }
 }
 

@@ -6,7 +6,7 @@ use super::find::{self, ENTRIES};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
-use crate::cli::servers::text;
+use crate::cli::servers::{items, text};
 use crate::cli::terminal::{Cell, Table, Terminal, Tint, in_one_line, note};
 
 /// Entries requested in parallel.
@@ -55,7 +55,7 @@ pub(super) async fn ls(args: &AskArgs, environment: &Environment) -> CommandResu
 async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
     let path = format!("{}/tools?include_disabled=true", find::path(entry));
     match remote.get(&path).await {
-        Ok(bound) => Ok(bound["items"].as_array().map_or(0, Vec::len).to_string()),
+        Ok(bound) => Ok(items(&bound["items"]).len().to_string()),
         Err(Failure::Refused { .. }) => Ok(String::new()),
         Err(failure) => Err(failure),
     }
@@ -79,7 +79,7 @@ pub(super) async fn one(args: &OneArgs, environment: &Environment) -> CommandRes
     let path = format!("{}/tools?include_disabled=true", find::path(&entry));
     let bound = remote.get(&path).await?["items"].take();
     if args.ask.json {
-        let bound = bound.as_array().into_iter().flatten();
+        let bound = items(&bound).iter();
         let bound = bound.filter(|tool| !tool["tool_id"].is_null());
         entry["bindings"] = bound.cloned().collect();
         out.json(&entry);
@@ -102,15 +102,14 @@ pub(super) async fn one(args: &OneArgs, environment: &Environment) -> CommandRes
         }
     }
     for member in ["allow", "deny"] {
-        let patterns = entry["filter"][member].as_array();
-        let patterns = patterns.map_or(&[][..], Vec::as_slice);
-        let patterns: Vec<&str> = patterns.iter().filter_map(Value::as_str).collect();
+        let patterns = items(&entry["filter"][member]).iter();
+        let patterns: Vec<&str> = patterns.filter_map(Value::as_str).collect();
         if !patterns.is_empty() {
             let label = out.paint(Tint::Strong, &format!("{member:10}"));
             out.line(&format!("{label}{}", in_one_line(&patterns.join(", "))));
         }
     }
-    let bound = bound.as_array().map_or(&[][..], Vec::as_slice);
+    let bound = items(&bound);
     if bound.is_empty() {
         note("it has no tools: give it some with `portway entries bind ENTRY SERVER:TOOL`");
         return out.done(true);

@@ -1,10 +1,10 @@
 //! `portway import`: adds the servers of another client to this project.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use http::Method;
 
 use super::Environment;
 use super::clients::{self, ClientPaths};
@@ -18,9 +18,6 @@ use target::ImportTarget;
 
 mod preview;
 mod target;
-
-/// No client's file is this large.
-const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// A gateway that answers at all does so within this time.
 const GLANCE: Duration = Duration::from_secs(3);
@@ -123,10 +120,12 @@ fn read_file(
     shape: Option<ClientApp>,
     around: &ImportDirs<'_>,
 ) -> Result<ClientServers, Failure> {
-    let text = text_of(file).map_err(|complaint| match file.is_file() {
-        true => Failure::other(complaint),
-        false => Failure::usage(complaint),
-    })?;
+    let refuse = if file.is_file() {
+        Failure::other
+    } else {
+        Failure::usage
+    };
+    let text = text_of(file).map_err(refuse)?;
     // The directory helps to detect the client too.
     let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let client = shape.or_else(|| import::detect(&whole.display().to_string(), &text));
@@ -163,18 +162,14 @@ fn read_client(
         }
     }
     if files.is_empty() {
-        let list: Vec<String> = looked
-            .iter()
-            .map(|file| format!("  {}", file.display()))
-            .collect();
-        return Err(Failure::other(match broken.is_empty() {
-            false => broken.join("\n"),
-            true => format!(
-                "there is no file of {}; these were looked for:\n{}",
-                client.title(),
-                list.join("\n")
-            ),
-        }));
+        if broken.is_empty() {
+            broken.push(format!(
+                "there is no file of {}; these were looked for:",
+                client.title()
+            ));
+            broken.extend(looked.iter().map(|file| format!("  {}", file.display())));
+        }
+        return Err(Failure::other(broken.join("\n")));
     }
     Ok(ClientServers {
         client,
@@ -186,21 +181,7 @@ fn read_client(
 
 /// The content of a file, or an error message.
 fn text_of(file: &Path) -> Result<String, String> {
-    let complain = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
-    let open = || {
-        if !std::fs::metadata(file)?.is_file() {
-            return Err(std::io::Error::other("is not a file"));
-        }
-        let mut bytes = Vec::new();
-        let opened = std::fs::File::open(file)?;
-        opened.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = open().map_err(|error: std::io::Error| complain(&error))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(complain(&"is too large to be a client's file"));
-    }
-    String::from_utf8(bytes).map_err(|_| complain(&"is not UTF-8 text"))
+    files::client_file(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn parse(
@@ -213,12 +194,12 @@ fn parse(
 }
 
 async fn taken_up(remote: &Remote) -> String {
-    let asked = tokio::time::timeout(GLANCE, remote.get("/healthz")).await;
-    match asked {
-        Ok(Ok(_)) => format!(
+    let asked = remote.ask_within(GLANCE, Method::GET, "/healthz", None);
+    match asked.await {
+        Ok(_) => format!(
             "If the Portway at {} runs this project, it takes them up by itself.",
             remote.url()
         ),
-        _ => "No Portway runs here; `portway` starts it with them.".to_owned(),
+        Err(_) => "No Portway runs here; `portway` starts it with them.".to_owned(),
     }
 }

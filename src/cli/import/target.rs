@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 
 use http::Method;
 use serde_json::Value;
-use url::Url;
 
 use super::preview::{ImportVerdict, Preview};
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
+use crate::cli::servers::{items, path_of, text};
 use config::edit::{self, has_server};
 use config::settings::{Settings, StorageType};
 use config::view::definition_fields;
 use config::{Dialect, ServerDefinitions, ServerName, ServerSpec, masked_config, parse_file};
+use lab::counted;
 use store::ReplaceError;
 
 /// The file may hold secrets.
@@ -44,26 +45,21 @@ impl ImportTarget {
     ) -> Result<ImportTarget, Failure> {
         if settings.storage == StorageType::Supabase {
             let list = remote.get("/api/mcp/servers").await?;
-            let named = |record: &Value| {
-                Some((
-                    record["name"].as_str()?.to_owned(),
-                    record["config"].clone(),
-                ))
-            };
-            let records = list.as_array().into_iter().flatten();
+            let named =
+                |record: &Value| (text(record, "name").to_owned(), record["config"].clone());
             return Ok(ImportTarget::Gateway {
                 url: remote.url().to_owned(),
-                servers: records.filter_map(named).collect(),
+                servers: items(&list).iter().map(named).collect(),
             });
         }
         let path = project.join(".mcp.json");
-        let (_, text) = read(&path)?;
-        let servers = match text.trim().is_empty() {
-            true => ServerDefinitions::new(),
-            false => {
-                let parsed = parse_file(&text, Dialect::Mcp);
-                parsed.map_err(|problem| unusable(&path, problem))?.servers
-            }
+        let (_, content) = read(&path)?;
+        let servers = if content.trim().is_empty() {
+            ServerDefinitions::new()
+        } else {
+            let parsed = parse_file(&content, Dialect::Mcp);
+            let parsed = parsed.map_err(|problem| Failure::of_path(&path, problem))?;
+            parsed.servers
         };
         Ok(ImportTarget::File { path, servers })
     }
@@ -89,9 +85,8 @@ impl ImportTarget {
     }
 
     pub(super) fn said(&self, preview: &Preview) -> String {
-        let count = preview.wanted().count();
-        let servers = if count == 1 { "server" } else { "servers" };
-        format!("{count} {servers} written into {self}.")
+        let servers = counted(preview.wanted().count(), "server");
+        format!("{servers} written into {self}.")
     }
 }
 
@@ -109,29 +104,29 @@ fn write_file(path: &Path, preview: &Preview) -> Result<(), Failure> {
         let (found, mut text) = read(path)?;
         for (row, name, spec) in preview.wanted() {
             let place = ["mcpServers", name.as_str()];
-            let fail = |error: edit::EditError| unusable(path, error);
+            let fail = |error: edit::EditError| Failure::of_path(path, error);
             if row.verdict == ImportVerdict::New && has_server(&text, &place).map_err(fail)? {
                 let message = format!("a server {:?} has just been added", name.as_str());
-                return Err(unusable(path, format!("{message}; look again")));
+                return Err(Failure::of_path(path, format!("{message}; look again")));
             }
             text = edit::set_server(&text, &place, spec).map_err(fail)?;
         }
         match store::replace(path, found.as_deref(), text.as_bytes(), NEW_FILE_MODE) {
             Ok(()) => return Ok(()),
             Err(ReplaceError::Changed) => {}
-            Err(ReplaceError::Io(error)) => return Err(unusable(path, error)),
+            Err(ReplaceError::Io(error)) => return Err(Failure::of_path(path, error)),
         }
     }
-    Err(unusable(
+    Err(Failure::of_path(
         path,
         "keeps changing while it is edited; try again",
     ))
 }
 
 fn read(path: &Path) -> Result<(Option<Vec<u8>>, String), Failure> {
-    let found = store::read_trusted(path).map_err(|error| unusable(path, error))?;
+    let found = store::read_trusted(path).map_err(|error| Failure::of_path(path, error))?;
     let text = String::from_utf8(found.clone().unwrap_or_default());
-    let text = text.map_err(|_| unusable(path, "is not UTF-8 text"))?;
+    let text = text.map_err(|_| Failure::of_path(path, "is not UTF-8 text"))?;
     Ok((found, text))
 }
 
@@ -139,7 +134,7 @@ async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
     for (row, name, spec) in preview.wanted() {
         let mut body = definition_fields(spec);
         if row.verdict == ImportVerdict::Replaced {
-            let path = server_path(name)?;
+            let path = path_of(name.as_str());
             remote.ask(Method::PUT, &path, Some(&body.into())).await?;
         } else {
             body.insert("name".into(), name.as_str().into());
@@ -147,17 +142,4 @@ async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// The API path of a server; its name may contain spaces.
-fn server_path(name: &ServerName) -> Result<String, Failure> {
-    let mut url = Url::parse("http://portway/api/mcp/servers").map_err(Failure::other)?;
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.push(name.as_str());
-    }
-    Ok(url.path().to_owned())
-}
-
-fn unusable(path: &Path, reason: impl fmt::Display) -> Failure {
-    Failure::other(format!("{}: {reason}", path.display()))
 }

@@ -106,21 +106,15 @@ fn key(
     })
 }
 
-/// Accepts any text, so that clap's errors never repeat a secret.
-pub(super) fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
-    Ok(Secret::new(text))
-}
-
 /// The key, if it is valid in a header.
 fn checked(key: &Secret) -> Result<Secret, Failure> {
     let text = key.expose();
     let fits = text.len() >= SHORTEST_KEY && text.bytes().all(|b| b.is_ascii_graphic());
-    match fits && !text.contains(['"', '\\', '$', '{']) {
-        true => Ok(key.clone()),
-        false => Err(Failure::usage(
-            "--entry: this is no key; `portway entries` makes and rotates them",
-        )),
+    if !fits || text.contains(['"', '\\', '$', '{']) {
+        let message = "--entry: this is no key; `portway entries` makes and rotates them";
+        return Err(Failure::usage(message));
     }
+    Ok(key.clone())
 }
 
 /// The arguments for a client that can only start commands.
@@ -143,5 +137,5 @@ fn connect(args: &InstallArgs, settings: &Settings) -> Result<Vec<String>, Failu
 
 fn text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::other(format!("{}: is not UTF-8", path.display())))
+    text.ok_or_else(|| Failure::of_path(path, "is not UTF-8"))
 }

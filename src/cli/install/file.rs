@@ -1,15 +1,14 @@
 //! A client's own file: read, backed up, replaced.
 
 use std::ffi::OsString;
-use std::fmt::Display;
-use std::io::Read;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::super::failure::Failure;
+use crate::cli::failure::Failure;
+use crate::cli::files::client_file;
 use store::{ReplaceError, Timestamp};
-
-/// No client's file is this large.
-const LARGEST: u64 = 64 * 1024 * 1024;
 
 const BACKUPS: usize = 5;
 
@@ -47,18 +46,11 @@ pub(super) enum ReplaceOutcome {
     Changed,
 }
 
-pub(super) fn unusable(path: &Path, reason: impl Display) -> Failure {
-    Failure::other(format!("{}: {reason}", path.display()))
-}
-
 impl ClientFile {
     pub(super) fn read(path: PathBuf, shared: bool) -> Result<ClientFile, Failure> {
-        let found = match contents(&path) {
-            Ok(found) => found,
-            Err(error) => return Err(unusable(&path, error)),
-        };
+        let found = contents(&path).map_err(|error| Failure::of_path(&path, error))?;
         if path.is_symlink() && found.is_none() {
-            return Err(unusable(&path, "is a link that leads nowhere"));
+            return Err(Failure::of_path(&path, "is a link that leads nowhere"));
         }
         Ok(ClientFile {
             path,
@@ -75,9 +67,11 @@ impl ClientFile {
     pub(super) fn before(&self) -> Vec<Option<String>> {
         let mut paths = self.backups();
         paths.reverse();
-        let read = |path: PathBuf| match path.to_string_lossy().ends_with(NO_FILE) {
-            true => Some(None),
-            false => contents(&path).ok().flatten().map(Some),
+        let read = |path: PathBuf| {
+            if path.to_string_lossy().ends_with(NO_FILE) {
+                return Some(None);
+            }
+            contents(&path).ok().flatten().map(Some)
         };
         paths.into_iter().filter_map(read).collect()
     }
@@ -89,9 +83,9 @@ impl ClientFile {
         next: &FileChange<'_>,
         private: bool,
     ) -> Result<ReplaceOutcome, Failure> {
-        let fail = |error: &dyn Display| unusable(&self.path, error);
+        let fail = |error: io::Error| Failure::of_path(&self.path, error);
         if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory).map_err(|error| fail(&error))?;
+            std::fs::create_dir_all(directory).map_err(fail)?;
         }
         let backup = match next {
             FileChange::Gone { ours: true } => None,
@@ -99,12 +93,14 @@ impl ClientFile {
         };
         if private && self.found.is_some() {
             // Before the secret is written, not after.
-            close(&self.path).map_err(|error| fail(&error))?;
+            let owner_only = Permissions::from_mode(0o600);
+            std::fs::set_permissions(&self.path, owner_only).map_err(fail)?;
         }
         let seen = self.found.as_ref().map(String::as_bytes);
-        let mode = match self.shared && !private {
-            true => 0o644,
-            false => 0o600,
+        let mode = if self.shared && !private {
+            0o644
+        } else {
+            0o600
         };
         let replaced = match next {
             FileChange::Text(text) => store::replace(&self.path, seen, text.as_bytes(), mode),
@@ -121,14 +117,12 @@ impl ClientFile {
                 }
                 Ok(ReplaceOutcome::Changed)
             }
-            Err(ReplaceError::Io(error)) => Err(fail(&error)),
+            Err(ReplaceError::Io(error)) => Err(fail(error)),
         }
     }
 
     fn remove(&self) -> Result<(), ReplaceError> {
-        let now =
-            contents(&self.path).map_err(|error| ReplaceError::Io(std::io::Error::other(error)))?;
-        if now != self.found {
+        if contents(&self.path)? != self.found {
             return Err(ReplaceError::Changed);
         }
         std::fs::remove_file(&self.path)?;
@@ -154,13 +148,16 @@ impl ClientFile {
         let directory = self.aside();
         // A project could link it to any directory, and backups hold keys.
         if directory.is_symlink() {
-            return Err(unusable(&directory, "is a symbolic link; remove it"));
+            return Err(Failure::of_path(
+                &directory,
+                "is a symbolic link; remove it",
+            ));
         }
-        store::make_directory(&directory).map_err(|error| unusable(&directory, error))?;
+        store::make_directory(&directory).map_err(|error| Failure::of_path(&directory, error))?;
         let backup = directory.join(name);
         match store::replace(&backup, None, self.text().as_bytes(), 0o600) {
             Ok(()) => Ok(Some(backup)),
-            Err(error) => Err(unusable(&backup, error)),
+            Err(error) => Err(Failure::of_path(&backup, error)),
         }
     }
 
@@ -198,30 +195,10 @@ impl ClientFile {
     }
 }
 
-fn contents(path: &Path) -> Result<Option<String>, String> {
-    let file = match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Ok(metadata) if !metadata.is_file() => return Err("is not a file".to_owned()),
-        Ok(_) => std::fs::File::open(path),
-        Err(error) => Err(error),
-    };
-    let mut bytes = Vec::new();
-    let read = file.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LARGEST {
-        return Err("is too large to be a client's file".to_owned());
+/// The text of the file; `None` where there is no file.
+fn contents(path: &Path) -> io::Result<Option<String>> {
+    match client_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
     }
-    let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
-    Ok(Some(text))
-}
-
-#[cfg(unix)]
-fn close(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn close(_: &Path) -> std::io::Result<()> {
-    Ok(())
 }

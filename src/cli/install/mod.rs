@@ -16,7 +16,7 @@ use config::edit::prune::{PruneOutcome, prune};
 use config::import::ClientApp;
 use config::{Redactor, Secret};
 use entry::{InstallTarget, InstalledServer, KeyReference, Ownership};
-use file::{ClientFile, FileChange, ReplaceOutcome, TRIES, unusable};
+use file::{ClientFile, FileChange, ReplaceOutcome, TRIES};
 use upstream::printable;
 
 mod definition;
@@ -42,7 +42,7 @@ pub struct InstallArgs {
     #[command(flatten)]
     target: InstallTargetArgs,
     /// Key of the entry for the client [env: PORTWAY_ENTRY_KEY]
-    #[arg(long, value_name = "KEY", value_parser = definition::secret, conflicts_with_all = ["server", "admin"])]
+    #[arg(long, value_name = "KEY", value_parser = super::secret, conflicts_with_all = ["server", "admin"])]
     entry: Option<Secret>,
     /// Expose one server directly; needs --admin
     #[arg(long, value_name = "NAME")]
@@ -94,7 +94,7 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
     let redactor = Redactor::new(secrets.iter().map(|secret| secret.expose()));
     let path = path_of(&target, environment)?;
     if args.print {
-        let fail = |error| unusable(&path, error);
+        let fail = |error| Failure::of_path(&path, error);
         let grafts = target.grafts("", &entry).map_err(fail)?;
         let text = graft("", &grafts).map_err(fail)?.text;
         say(&redactor.redact(&text));
@@ -102,7 +102,7 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
     }
     for _ in 0..TRIES {
         let file = ClientFile::read(path.clone(), target.is_shared())?;
-        let fail = |error| unusable(&file.path, error);
+        let fail = |error| Failure::of_path(&file.path, error);
         let base = base(&file, &target, args.force)?;
         let grafts = target.grafts(&base, &entry).map_err(fail)?;
         let grafted = graft(&base, &grafts).map_err(fail)?;
@@ -127,7 +127,7 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
             }
         }
     }
-    Err(unusable(
+    Err(Failure::of_path(
         &path,
         "keeps changing while it is edited; close the client and try again",
     ))
@@ -135,17 +135,17 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
 
 /// The text without an existing entry of Portway, if `install` wrote it.
 fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String, Failure> {
-    let fail = |error| unusable(&file.path, error);
+    let fail = |error| Failure::of_path(&file.path, error);
     let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)? else {
         return Ok(file.text().to_owned());
     };
     let name = &target.name;
     match target.whose(&fields) {
-        Ownership::Foreign => Err(unusable(
+        Ownership::Foreign => Err(Failure::of_path(
             &file.path,
             format!("has another server {name:?}; give Portway another name with --name"),
         )),
-        Ownership::Edited if !force => Err(unusable(
+        Ownership::Edited if !force => Err(Failure::of_path(
             &file.path,
             format!("somebody has edited {name:?}; --force replaces it"),
         )),
@@ -166,10 +166,10 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
     let path = path_of(&target, environment)?;
     for _ in 0..TRIES {
         let file = ClientFile::read(path.clone(), false)?;
-        let fail = |error| unusable(&file.path, error);
+        let fail = |error| Failure::of_path(&file.path, error);
         let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)?
         else {
-            return Err(unusable(&path, not_there(&target, environment)));
+            return Err(Failure::of_path(&path, not_there(&target, environment)));
         };
         let name = &target.name;
         let reason = match target.whose(&fields) {
@@ -179,7 +179,7 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
         };
         if let Some(reason) = reason.filter(|_| !args.force) {
             let message = format!("{name:?} stays: {reason}; --force takes it out all the same");
-            return Err(unusable(&path, message));
+            return Err(Failure::of_path(&path, message));
         }
         let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
         let next = match &pruned {
@@ -211,7 +211,7 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
             return Ok(ExitCode::SUCCESS);
         }
     }
-    Err(unusable(
+    Err(Failure::of_path(
         &path,
         "keeps changing while it is edited; close the client and try again",
     ))

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{path_of, text, told};
+use super::{items, path_of, text, told};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
@@ -87,7 +87,7 @@ pub(crate) async fn act(
         if !args.ask.json {
             tell(&record, fits, &mut out);
         }
-        for warning in record["warnings"].as_array().into_iter().flatten() {
+        for warning in items(&record["warnings"]) {
             note(&format!("{name}: {}", warning.as_str().unwrap_or_default()));
         }
         records.push(record);

@@ -1,4 +1,3 @@
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -11,6 +10,7 @@ use super::{path_of, text, told};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::secret;
 use crate::cli::terminal::{Tint, in_one_line, note};
 use config::Secret;
 use config::settings::duration;
@@ -34,10 +34,10 @@ pub struct AddArgs {
     place: Option<String>,
     /// An environment variable of the command; ${VAR} is filled in at its
     /// start, which keeps secrets out of the file
-    #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = secret)]
     env: Vec<Secret>,
     /// A header of every request to the URL, also as "Name: value"
-    #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = secret)]
     header: Vec<Secret>,
     /// Working directory of the command [default: the project]
     #[arg(long, value_name = "DIR")]
@@ -78,11 +78,6 @@ pub(crate) fn bare_command(args: &[OsString]) -> Option<usize> {
         parsed.is_ok_and(|found| !found.contains_id("place"))
     };
     (3..args.len()).find(begins)
-}
-
-/// Keeps a value out of clap's errors, which would repeat it.
-fn hidden(text: &str) -> Result<Secret, Infallible> {
-    Ok(Secret::new(text))
 }
 
 pub(crate) async fn add(args: &AddArgs, environment: &Environment) -> CommandResult {

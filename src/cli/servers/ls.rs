@@ -1,7 +1,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{list, path_of, text};
+use super::{items, list, path_of, text};
 use crate::cli::Environment;
 use crate::cli::failure::CommandResult;
 use crate::cli::remote::AskArgs;
@@ -82,7 +82,7 @@ fn why(server: &Value) -> String {
     if let Some(error) = server["error"].as_str() {
         return error.to_owned();
     }
-    let problems = server["problems"].as_array().into_iter().flatten();
+    let problems = items(&server["problems"]).iter();
     let told = problems.map(|problem| match text(problem, "field") {
         "" => text(problem, "message").to_owned(),
         field => format!("{field}: {}", text(problem, "message")),
