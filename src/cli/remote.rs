@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use clap::Args;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use serde_json::Value;
 use url::Url;
 
 use self::address::{base, check_holder, is_local};
-pub(super) use self::address::{reached, segment};
+pub(super) use self::address::{below, endpoint, reached, segment};
 use super::Environment;
 use super::failure::Failure;
 use super::terminal::Terminal;
@@ -169,23 +169,21 @@ impl Remote {
 
     /// The health of the gateway. Sends no credential.
     pub(super) async fn health(&self) -> Result<Value, Failure> {
-        let request = Request::get(format!("{}/healthz", self.url()))
-            .body(Bytes::new())
-            .map_err(Failure::other)?;
+        let uri = self.uri("/healthz")?;
         let answer = async {
-            let sent = self.http.request(request).await;
+            let sent = self
+                .http
+                .send(&Method::GET, &uri, &Headers::default(), &[])
+                .await;
             let response = sent.map_err(|error| self.unreachable(&error))?;
             let health = self.read(response).await?;
             let known = matches!(health["status"].as_str(), Some("ok" | "degraded"));
-            match known && health["version"].is_string() {
-                true => Ok(health),
-                false => Err(self.stranger()),
+            if !known || !health["version"].is_string() {
+                return Err(self.stranger());
             }
+            Ok(health)
         };
-        match tokio::time::timeout(GLANCE, answer).await {
-            Ok(health) => health,
-            Err(_) => Err(self.silent(GLANCE)),
-        }
+        self.within(GLANCE, answer).await
     }
 
     /// Whether the gateway that the directory named has exited: another program
@@ -195,6 +193,10 @@ impl Remote {
             return false;
         };
         store::address_stamp(directory) != *stamp || !store::is_in_use(directory)
+    }
+
+    pub(super) fn base(&self) -> &Url {
+        &self.base
     }
 
     /// Without a trailing slash.
@@ -237,30 +239,23 @@ impl Remote {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
+        let body = body.map(ToString::to_string).unwrap_or_default();
         let answer = async {
-            let response = self.open(method, path, body).await?;
-            self.read(response).await
+            let sent = self.send(method, path, Headers::new(), body.into());
+            let response = sent.await?;
+            let status = response.status();
+            let answer = self.read(response).await?;
+            if !status.is_success() {
+                return Err(Failure::refused(status, &answer));
+            }
+            Ok(answer)
         };
-        match tokio::time::timeout(limit, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.silent(limit)),
-        }
+        self.within(limit, answer).await
     }
 
-    /// Sends one request whose response may be a stream. Has no time limit.
-    pub(super) async fn open(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Response<ResponseBody>, Failure> {
-        let body = body.map(ToString::to_string).unwrap_or_default();
-        let sent = self.send(method, path, Headers::new(), body.into());
-        let response = sent.await?;
-        match response.status() {
-            status if status.is_success() => Ok(response),
-            status => Err(Failure::refused(status, &self.read(response).await?)),
-        }
+    fn uri(&self, path: &str) -> Result<Uri, Failure> {
+        Uri::try_from(format!("{}{path}", self.url()))
+            .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))
     }
 
     /// Sends a request with the credential; a refused credential is an error.
@@ -271,8 +266,7 @@ impl Remote {
         mut headers: Headers,
         body: Bytes,
     ) -> Result<Response<ResponseBody>, Failure> {
-        let uri = Uri::try_from(format!("{}{path}", self.url()))
-            .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
+        let uri = self.uri(path)?;
         headers.add(&header::ACCEPT, &BOTH);
         if !body.is_empty() {
             headers.add(&header::CONTENT_TYPE, &JSON);
@@ -306,12 +300,12 @@ impl Remote {
         }
     }
 
-    pub(super) async fn read(&self, response: Response<ResponseBody>) -> Result<Value, Failure> {
+    async fn read(&self, response: Response<ResponseBody>) -> Result<Value, Failure> {
         let bytes = self.bytes(response).await?;
-        match bytes.is_empty() {
-            true => Ok(Value::Null),
-            false => serde_json::from_slice(&bytes).map_err(|_| self.stranger()),
+        if bytes.is_empty() {
+            return Ok(Value::Null);
         }
+        serde_json::from_slice(&bytes).map_err(|_| self.stranger())
     }
 
     /// The body of a response, unparsed.
@@ -329,9 +323,18 @@ impl Remote {
         Failure::unreachable(self.url(), error.root_cause())
     }
 
-    fn silent(&self, limit: Duration) -> Failure {
-        let what = format!("no answer within {} s", limit.as_secs());
-        Failure::unreachable(self.url(), what)
+    async fn within(
+        &self,
+        limit: Duration,
+        answer: impl Future<Output = Result<Value, Failure>>,
+    ) -> Result<Value, Failure> {
+        match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let what = format!("no answer within {} s", limit.as_secs());
+                Err(Failure::unreachable(self.url(), what))
+            }
+        }
     }
 
     fn denied(&self) -> Failure {

@@ -1,7 +1,6 @@
 //! One client and one gateway: each line of the client becomes a POST in a task
 //! of its own, so that a slow request delays no other.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::error::BridgeError;
-use super::gateway_link::{GatewayLink, SendConditions};
+use super::gateway_link::GatewayLink;
 use super::legacy::ClientSession;
 use super::memory::SessionMemory;
 use super::open_requests::{CancelRoute, ClientCall, OpenRequests};
@@ -22,7 +21,8 @@ use super::out::ClientOutput;
 use super::reply::{self, GatewayReply};
 use super::stdin::ClientLine;
 use crate::cli::remote::{BOTH, JSON};
-use upstream::{Headers, ToolHeaders, printable};
+use crate::cli::terminal::note;
+use upstream::{Headers, ToolHeaders};
 use wire::meta::{self, member};
 use wire::{Era, Message, Outcome, RpcError, code, message};
 
@@ -80,9 +80,8 @@ impl Bridge {
                 match meta::read_request_meta(params) {
                     Err(bad) => self.say(wire::error(Some(&id), &RpcError::from(&bad))),
                     Ok(envelope) => {
-                        let modern = envelope.is_modern();
-                        let method = method.into_owned();
-                        self.request(id, &method, modern, line.clone());
+                        let (modern, method) = (envelope.is_modern(), method.into_owned());
+                        self.request(id, method, modern, line.clone());
                     }
                 }
             }
@@ -98,33 +97,20 @@ impl Bridge {
         }
     }
 
-    fn request(self: &Arc<Self>, id: Box<RawValue>, method: &str, modern: bool, line: Bytes) {
-        let era = match modern {
-            true => Era::Modern,
-            false => Era::Legacy,
-        };
+    fn request(self: &Arc<Self>, id: Box<RawValue>, method: String, modern: bool, line: Bytes) {
+        let era = if modern { Era::Modern } else { Era::Legacy };
         let Some(call) = self.running.enter(vec![id.clone()], era, line.len()) else {
-            let busy = RpcError::new(code::INTERNAL, "too many requests are running");
-            return self.say(wire::error(Some(&id), &busy));
+            return self.say(wire::error(Some(&id), &busy()));
         };
         let bridge = self.clone();
-        match (modern, method) {
-            (true, "subscriptions/listen") => {
-                tokio::spawn(async move { bridge.listen(call, id, line).await });
-            }
-            (true, _) => {
-                let method = method.to_owned();
-                tokio::spawn(async move { bridge.modern(call, method, line).await });
-            }
-            (false, "initialize") => {
-                // Later requests wait for this handshake.
-                let earlier = self.handshake.send_replace(ClientSession::Opening);
-                tokio::spawn(async move { bridge.initialize(call, line, earlier).await });
-            }
-            (false, _) => {
-                let method = method.to_owned();
-                tokio::spawn(async move { bridge.legacy(call, method, line).await });
-            }
+        if modern {
+            tokio::spawn(async move { bridge.modern(call, id, method, line).await });
+        } else if method == "initialize" {
+            // Later requests wait for this handshake.
+            let earlier = self.handshake.send_replace(ClientSession::Opening);
+            tokio::spawn(async move { bridge.initialize(call, line, earlier).await });
+        } else {
+            tokio::spawn(async move { bridge.legacy(call, method, line).await });
         }
     }
 
@@ -139,16 +125,11 @@ impl Bridge {
             _ => None,
         };
         let ids = elements.iter().filter_map(id).collect();
-        match self.running.enter(ids, Era::Legacy, line.len()) {
-            Some(call) => {
-                let bridge = self.clone();
-                tokio::spawn(async move { bridge.legacy(call, String::new(), line).await });
-            }
-            None => {
-                let busy = RpcError::new(code::INTERNAL, "too many requests are running");
-                self.say(wire::error(None, &busy));
-            }
-        }
+        let Some(call) = self.running.enter(ids, Era::Legacy, line.len()) else {
+            return self.say(wire::error(None, &busy()));
+        };
+        let bridge = self.clone();
+        tokio::spawn(async move { bridge.legacy(call, String::new(), line).await });
     }
 
     fn cancel(self: &Arc<Self>, id: &RawValue, line: Bytes) {
@@ -192,8 +173,9 @@ impl Bridge {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
         let servers = patience(body);
-        let when = SendConditions { unwanted, servers };
-        let sent = self.gateway.send(Method::POST, &headers, body, &when);
+        let sent = self
+            .gateway
+            .send(Method::POST, &headers, body, unwanted, servers);
         let response = sent.await?;
         let session = response.headers().get(super::legacy::SESSION).cloned();
         let reply = reply::read(response, &self.gateway).await;
@@ -231,9 +213,7 @@ impl Bridge {
     /// Prints once, until a request is accepted: a client may retry often.
     fn complain(&self, text: &str) {
         if !self.denied.swap(true, Ordering::Relaxed) {
-            for line in text.lines() {
-                let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
-            }
+            note(text);
         }
     }
 
@@ -248,6 +228,10 @@ impl Bridge {
         self.part().await;
         self.denied.load(Ordering::Relaxed)
     }
+}
+
+fn busy() -> RpcError {
+    RpcError::new(code::INTERNAL, "too many requests are running")
 }
 
 fn answer(call: &mut ClientCall, message: &[u8]) {

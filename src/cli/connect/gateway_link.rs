@@ -27,14 +27,6 @@ pub(super) const SILENCE: Duration = Duration::from_secs(600);
 /// The least time between two starts, for a gateway that cannot start.
 const START_AGAIN: Duration = Duration::from_secs(5);
 
-/// How long a message waits, and for what.
-pub(super) struct SendConditions<'a> {
-    /// Cancelled when the client has cancelled the request.
-    pub unwanted: &'a CancellationToken,
-    /// For the servers of a gateway that has just been started.
-    pub servers: Duration,
-}
-
 pub(super) struct GatewayLink {
     pub plan: ConnectPlan,
     /// The lock is held only to read or replace the address.
@@ -66,14 +58,17 @@ impl GatewayLink {
         self.plan.denied(&self.current())
     }
 
-    /// Sends one message; waits while the gateway is down. A message that was
-    /// sent is never sent again.
+    /// Sends one message, unless the client has cancelled it (`unwanted`).
+    /// Waits while the gateway is down, and up to `servers` for the servers of
+    /// one that has just been started. A message that was sent is never sent
+    /// again.
     pub(super) async fn send(
         &self,
         method: Method,
         headers: &Headers,
         body: &Bytes,
-        when: &SendConditions<'_>,
+        unwanted: &CancellationToken,
+        servers: Duration,
     ) -> Result<Response<ResponseBody>, BridgeError> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
@@ -81,8 +76,8 @@ impl GatewayLink {
         loop {
             if let Some(target) = self.target(away).await {
                 let mut ready = target.ready.clone();
-                let _ = timeout(when.servers, ready.wait_for(|ready| *ready)).await;
-                if when.unwanted.is_cancelled() {
+                let _ = timeout(servers, ready.wait_for(|ready| *ready)).await;
+                if unwanted.is_cancelled() {
                     return Err(BridgeError::Cancelled);
                 }
                 match once(&target, method.clone(), headers, body).await {
@@ -111,7 +106,7 @@ impl GatewayLink {
             self.revive().await;
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
-                () = when.unwanted.cancelled() => return Err(BridgeError::Cancelled),
+                () = unwanted.cancelled() => return Err(BridgeError::Cancelled),
             }
         }
     }
@@ -124,18 +119,15 @@ impl GatewayLink {
         body: &Bytes,
     ) -> Result<Response<ResponseBody>, BridgeError> {
         let current = self.current();
-        match self.plan.fixed || self.is_there(&current) {
-            true => once(&current, method, headers, body).await,
-            false => Err(BridgeError::Away(current.url.clone())),
+        if !self.is_there(&current) {
+            return Err(BridgeError::Away(current.url.clone()));
         }
+        once(&current, method, headers, body).await
     }
 
     /// The gateway's address; `None` while there is no gateway.
     async fn target(&self, away: bool) -> Option<Arc<GatewayAddress>> {
         let current = self.current();
-        if self.plan.fixed && !away {
-            return Some(current);
-        }
         if !away && self.is_there(&current) {
             return Some(current);
         }
@@ -158,11 +150,13 @@ impl GatewayLink {
         Some(target)
     }
 
-    /// Whether the data directory still names this gateway. Without a holder,
-    /// any program may have the address by now, and requests carry a key.
+    /// Whether the user gave the address, or the data directory still names
+    /// this gateway. Without a holder, any program may have the address by now,
+    /// and requests carry a key.
     fn is_there(&self, target: &GatewayAddress) -> bool {
         let directory = &self.plan.directory;
-        target.stamp == store::address_stamp(directory) && store::is_in_use(directory)
+        self.plan.fixed
+            || (target.stamp == store::address_stamp(directory) && store::is_in_use(directory))
     }
 
     /// Restarts a gateway that only clients start.

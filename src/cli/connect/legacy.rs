@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::bridge::{Bridge, VERSION};
 use super::error::BridgeError;
-use super::gateway_link::SendConditions;
 use super::open_requests::ClientCall;
 use super::reply::{self, GatewayReply, GatewayStream};
 use upstream::{Headers, StreamPosition};
@@ -67,17 +66,17 @@ impl Bridge {
     ) {
         let number = self.memory.forget();
         let opened = self.shake_hands(&mut call, &line, number).await;
-        let handshake = match &opened {
-            Ok((session, _)) => ClientSession::Open(session.clone()),
-            Err(_) => ClientSession::None,
-        };
-        self.handshake.send_replace(handshake);
         match opened {
             Ok((session, answer)) => {
+                let open = ClientSession::Open(session.clone());
+                self.handshake.send_replace(open);
                 self.pass(&mut call, answer).await;
                 self.listen_to(session);
             }
-            Err(error) => self.give_up(&call, &error).await,
+            Err(error) => {
+                self.handshake.send_replace(ClientSession::None);
+                self.give_up(&call, &error).await;
+            }
         }
         if let ClientSession::Open(earlier) = earlier {
             self.delete(&earlier).await;
@@ -174,13 +173,13 @@ impl Bridge {
             GatewayReply::Nothing => {}
             GatewayReply::Stream(stream) => self.follow(call, session.as_deref(), stream).await?,
         }
-        match call.is_answered() || unwanted.is_cancelled() {
-            true => Ok(()),
-            false => Err(BridgeError::Odd(format!(
-                "the Portway at {} gave no answer",
-                self.gateway.url()
-            ))),
+        if call.is_answered() || unwanted.is_cancelled() {
+            return Ok(());
         }
+        let url = self.gateway.url();
+        Err(BridgeError::Odd(format!(
+            "the Portway at {url} gave no answer"
+        )))
     }
 
     /// Delivers a message that has no response.
@@ -262,19 +261,17 @@ impl Bridge {
             headers.add(&LAST_ID, id);
         }
         let nothing = Bytes::new();
-        let response = match patiently {
-            true => {
-                let when = SendConditions {
-                    unwanted: &CancellationToken::new(),
-                    servers: Duration::ZERO,
-                };
-                self.gateway
-                    .send(Method::GET, &headers, &nothing, &when)
-                    .await
-            }
-            false => self.gateway.send_now(Method::GET, &headers, &nothing).await,
+        let response = if patiently {
+            let never = CancellationToken::new();
+            let sent = self
+                .gateway
+                .send(Method::GET, &headers, &nothing, &never, Duration::ZERO);
+            sent.await?
+        } else {
+            let sent = self.gateway.send_now(Method::GET, &headers, &nothing);
+            sent.await?
         };
-        match reply::read(response?, &self.gateway).await? {
+        match reply::read(response, &self.gateway).await? {
             GatewayReply::Stream(mut stream) => {
                 stream.place = place;
                 Ok(stream)

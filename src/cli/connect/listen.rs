@@ -2,7 +2,6 @@
 //! gateway; on stdio it lasts until the client cancels it. So the bridge
 //! reopens the stream and notifies the client of possible changes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,41 +19,15 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The way in which a stream of the subscription ended.
-enum ListenOutcome {
-    /// The client has its response.
-    Answered,
-    /// The gateway exited, or the stream ended without a reason.
-    Broken,
-}
-
 impl Bridge {
-    pub(super) async fn listen(
-        self: &Arc<Self>,
-        mut call: ClientCall,
-        id: Box<RawValue>,
-        line: Bytes,
-    ) {
-        call.is_endless();
-        let unwanted = call.unwanted.clone();
-        let work = async {
-            if let Err(error) = self.keep_open(&mut call, &id, &line).await {
-                self.give_up(&call, &error).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = unwanted.cancelled() => {}
-            () = work => {}
-        }
-    }
-
-    async fn keep_open(
+    /// Returns when the client has its response.
+    pub(super) async fn keep_open(
         &self,
         call: &mut ClientCall,
         id: &RawValue,
         line: &Bytes,
     ) -> Result<(), BridgeError> {
+        call.is_endless();
         let mut again = false;
         let mut pause = FIRST_PAUSE;
         loop {
@@ -66,7 +39,7 @@ impl Bridge {
                 }
                 Ok((GatewayReply::Nothing, _)) => {}
                 Ok((GatewayReply::Stream(stream), _)) => {
-                    if let ListenOutcome::Answered = self.hear(call, id, stream, again).await {
+                    if self.hear(call, id, stream, again).await {
                         return Ok(());
                     }
                     again = true;
@@ -81,13 +54,15 @@ impl Bridge {
         }
     }
 
+    /// Returns whether the client has its response; otherwise the gateway has
+    /// exited, or the stream ended without a reason.
     async fn hear(
         &self,
         call: &mut ClientCall,
         id: &RawValue,
         mut stream: Box<GatewayStream>,
         again: bool,
-    ) -> ListenOutcome {
+    ) -> bool {
         while let Ok(Some(message)) = stream.next().await {
             match wire::parse_upstream(&message) {
                 Ok(Message::Notification { method, params }) if method == ACKNOWLEDGED && again => {
@@ -99,15 +74,15 @@ impl Bridge {
                 Ok(Message::Response {
                     outcome: Outcome::Result(_),
                     ..
-                }) => return ListenOutcome::Broken,
+                }) => return false,
                 Ok(Message::Response { .. }) => {
                     self.pass(call, message).await;
-                    return ListenOutcome::Answered;
+                    return true;
                 }
                 _ => self.out.message(message).await,
             }
         }
-        ListenOutcome::Broken
+        false
     }
 }
 

@@ -23,12 +23,16 @@ impl Bridge {
     pub(super) async fn modern(
         self: &Arc<Self>,
         mut call: ClientCall,
+        id: Box<RawValue>,
         method: String,
         line: Bytes,
     ) {
         let unwanted = call.unwanted.clone();
         let work = async {
-            let asked = self.ask_modern(&mut call, &method, &line).await;
+            let asked = match &*method {
+                "subscriptions/listen" => self.keep_open(&mut call, &id, &line).await,
+                method => self.ask_modern(&mut call, method, &line).await,
+            };
             if let Err(error) = asked {
                 self.give_up(&call, &error).await;
             }
@@ -56,10 +60,10 @@ impl Bridge {
         // do not match a new schema: list the tools again and retry once.
         let before = self.headers(line);
         self.learn_again(call, line).await?;
-        match self.headers(line) == before {
-            true => first,
-            false => self.ask_once(call, method, line).await,
+        if self.headers(line) == before {
+            return first;
         }
+        self.ask_once(call, method, line).await
     }
 
     async fn ask_once(
@@ -83,10 +87,10 @@ impl Bridge {
                 }
             }
         }
-        match call.is_answered() {
-            true => Ok(()),
-            false => Err(BridgeError::Broken(self.gateway.url())),
+        if !call.is_answered() {
+            return Err(BridgeError::Broken(self.gateway.url()));
         }
+        Ok(())
     }
 
     fn learn(&self, method: &str, message: &[u8]) {

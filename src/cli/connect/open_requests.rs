@@ -18,6 +18,7 @@ const BYTES: usize = 64 << 20;
 pub(super) struct OpenRequests {
     /// The lock is held for a map operation.
     state: Mutex<RequestTable>,
+    /// The number of calls that end by themselves, unlike subscriptions.
     finite: watch::Sender<usize>,
 }
 
@@ -27,8 +28,6 @@ struct RequestTable {
     calls: HashMap<Box<str>, OpenRequest>,
     entered: u64,
     bytes: usize,
-    /// The number of requests that end by themselves, unlike subscriptions.
-    finite: usize,
 }
 
 struct OpenRequest {
@@ -64,18 +63,11 @@ impl OpenRequests {
         }
         state.entered += 1;
         state.bytes += size;
-        state.finite += 1;
-        let call = ClientCall {
-            running: self.clone(),
-            number: state.entered,
-            open: ids.iter().map(|id| id.get().into()).collect(),
-            ids,
-            size,
-            finite: true,
-            succeeded: false,
-            unwanted: CancellationToken::new(),
-            begun: watch::Sender::new(false),
-        };
+        self.finite.send_modify(|count| *count += 1);
+        let mut call = self.aside();
+        call.number = state.entered;
+        call.open = ids.iter().map(|id| id.get().into()).collect();
+        (call.ids, call.size, call.finite) = (ids, size, true);
         for id in &call.ids {
             let entry = OpenRequest {
                 number: call.number,
@@ -85,7 +77,6 @@ impl OpenRequests {
             };
             state.calls.insert(id.get().into(), entry);
         }
-        self.finite.send_replace(state.finite);
         Some(call)
     }
 
@@ -110,13 +101,8 @@ impl OpenRequests {
             return CancelRoute::Unknown;
         };
         // Cancelling one request of a batch must not drop the other responses.
-        let alone = state
-            .calls
-            .values()
-            .filter(|other| other.number == entry.number)
-            .count()
-            == 1;
-        if alone {
+        let same = |other: &&OpenRequest| other.number == entry.number;
+        if state.calls.values().filter(same).count() == 1 {
             entry.unwanted.cancel();
         }
         match entry.era {
@@ -150,9 +136,7 @@ impl ClientCall {
     /// Marks a request that lasts until the client cancels it.
     pub(super) fn is_endless(&mut self) {
         if std::mem::take(&mut self.finite) {
-            let mut state = self.running.state.lock();
-            state.finite -= 1;
-            self.running.finite.send_replace(state.finite);
+            self.running.finite.send_modify(|count| *count -= 1);
         }
     }
 
@@ -179,12 +163,9 @@ impl ClientCall {
 
     /// The requests that the client still waits for.
     pub(super) fn unanswered(&self) -> impl Iterator<Item = &RawValue> {
-        let wanted = match self.unwanted.is_cancelled() {
-            true => &[],
-            false => &self.ids[..],
-        };
-        let open = |id: &&RawValue| self.open.iter().any(|open| **open == *id.get());
-        wanted.iter().map(|id| &**id).filter(open)
+        let wanted = !self.unwanted.is_cancelled();
+        let open = move |id: &&RawValue| wanted && self.open.iter().any(|open| **open == *id.get());
+        self.ids.iter().map(|id| &**id).filter(open)
     }
 }
 
@@ -199,9 +180,7 @@ impl Drop for ClientCall {
                 state.calls.remove(id.get());
             }
         }
-        if self.finite {
-            state.finite -= 1;
-            self.running.finite.send_replace(state.finite);
-        }
+        drop(state);
+        self.is_endless();
     }
 }

@@ -1,7 +1,6 @@
 //! The options of `portway connect`: which gateway, which credential, and
 //! whether a gateway may be started.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,7 +13,8 @@ use super::ConnectArgs;
 use super::gateway_link::settled;
 use crate::cli::Environment;
 use crate::cli::failure::Failure;
-use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
+use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs, below, endpoint};
+use crate::cli::terminal::note;
 use config::settings::Settings;
 use config::{Redactor, Secret};
 use upstream::Endpoint;
@@ -39,15 +39,13 @@ pub(super) struct ConnectPlan {
     pub longest_line: usize,
 }
 
-enum EndpointChoice {
-    Everything {
-        filter: Option<String>,
-    },
-    Server {
-        name: String,
-        filter: Option<String>,
-    },
-    Entry(Secret),
+/// The endpoint, and what selects tools there.
+#[derive(Default)]
+struct EndpointChoice {
+    /// The key of an entry, which has its own tools only.
+    key: Option<Secret>,
+    server: Option<String>,
+    filter: Option<String>,
 }
 
 /// A gateway that has been found.
@@ -119,9 +117,7 @@ impl ConnectPlan {
     /// Claims the data directory, or returns why it cannot be used.
     pub(super) fn claim(&self) -> Result<(), Failure> {
         let notes = store::claim(&self.settings).map_err(|error| self.no_directory(&error))?;
-        for note in notes {
-            let _ = writeln!(std::io::stderr(), "portway: {note}");
-        }
+        notes.iter().for_each(|text| note(text));
         Ok(())
     }
 
@@ -134,13 +130,12 @@ impl ConnectPlan {
 
     /// The error when no gateway runs and none may be started.
     pub(super) async fn nobody(&self) -> Failure {
-        match Remote::new(&self.remote, &self.environment) {
-            Ok(remote) => match remote.not_here().await {
-                Some(failure) => failure,
-                None => Failure::unreachable(remote.url(), "none is running"),
-            },
-            Err(failure) => failure,
-        }
+        let remote = match Remote::new(&self.remote, &self.environment) {
+            Ok(remote) => remote,
+            Err(failure) => return failure,
+        };
+        let absent = remote.not_here().await;
+        absent.unwrap_or_else(|| Failure::unreachable(remote.url(), "none is running"))
     }
 
     /// The gateway's address, by the current settings and data directory.
@@ -157,8 +152,8 @@ impl ConnectPlan {
             Endpoint::with(url, headers, Arc::new(Redactor::default())).map_err(Failure::other)
         };
         Ok(GatewayAddress {
-            endpoint: make(&self.place.url(base)?, &headers)?,
-            health: make(&parse(&format!("{base}/healthz"))?, &HeaderMap::new())?,
+            endpoint: make(&self.place.url(remote.base()), &headers)?,
+            health: make(&below(remote.base(), &["healthz"]), &HeaderMap::new())?,
             url: base.to_owned(),
             stamp,
             credential: headers.contains_key(API_KEY) || remote.token().is_some(),
@@ -174,8 +169,8 @@ impl ConnectPlan {
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
-        let (name, value) = match (&self.place, remote.token()) {
-            (EndpointChoice::Entry(key), _) => (API_KEY, key.expose().to_owned()),
+        let (name, value) = match (&self.place.key, remote.token()) {
+            (Some(key), _) => (API_KEY, key.expose().to_owned()),
             (_, Some(token)) => (header::AUTHORIZATION, format!("Bearer {}", token.expose())),
             (_, None) => return Ok(headers),
         };
@@ -189,17 +184,14 @@ impl ConnectPlan {
     /// The message for a refused credential.
     pub(super) fn denied(&self, target: &GatewayAddress) -> String {
         let url = &target.url;
-        match &self.place {
-            EndpointChoice::Entry(_) => format!(
+        if self.place.key.is_some() {
+            return format!(
                 "the Portway at {url} does not take this key: check {ENTRY_KEY} (or --entry), \
                  and that the entry and its key still exist"
-            ),
-            _ => Failure::Denied {
-                url: url.clone(),
-                given: target.credential,
-            }
-            .to_string(),
+            );
         }
+        let (url, given) = (url.clone(), target.credential);
+        Failure::Denied { url, given }.to_string()
     }
 }
 
@@ -207,16 +199,13 @@ fn place(args: &ConnectArgs, environment: &Environment) -> Result<EndpointChoice
     let from_environment = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     let key = args.entry.clone();
     let key = key.or_else(|| from_environment.map(|key| Secret::new(key.trim())));
-    match (key, &args.server, &args.filter) {
+    match (&key, &args.server, &args.filter) {
         (Some(_), Some(_), _) => Err(mixed("--server")),
         (Some(_), _, Some(_)) => Err(mixed("--filter")),
-        (Some(key), None, None) => Ok(EndpointChoice::Entry(key)),
-        (None, Some(server), filter) => Ok(EndpointChoice::Server {
-            name: server.clone(),
-            filter: filter.clone(),
-        }),
-        (None, None, filter) => Ok(EndpointChoice::Everything {
-            filter: filter.clone(),
+        _ => Ok(EndpointChoice {
+            key,
+            server: args.server.clone(),
+            filter: args.filter.clone(),
         }),
     }
 }
@@ -228,29 +217,13 @@ fn mixed(option: &str) -> Failure {
 }
 
 impl EndpointChoice {
-    fn url(&self, base: &str) -> Result<Url, Failure> {
-        let mut url = parse(base)?;
-        {
-            let mut path = url
-                .path_segments_mut()
-                .map_err(|()| Failure::usage("--url: must be an http or https address"))?;
-            path.pop_if_empty();
-            if let EndpointChoice::Server { name, .. } = self {
-                path.extend(["servers", name.as_str()]);
-            }
-            path.push("mcp");
-        }
-        if let EndpointChoice::Everything { filter } | EndpointChoice::Server { filter, .. } = self
-            && let Some(name) = filter
-        {
+    fn url(&self, base: &Url) -> Url {
+        let mut url = endpoint(base, self.server.as_deref());
+        if let Some(name) = &self.filter {
             url.query_pairs_mut().append_pair("filter", name);
         }
-        Ok(url)
+        url
     }
-}
-
-fn parse(url: &str) -> Result<Url, Failure> {
-    Url::parse(url).map_err(|error| Failure::usage(format!("--url: {error}")))
 }
 
 #[cfg(test)]
@@ -259,22 +232,26 @@ mod tests {
 
     #[test]
     fn k5_each_place_has_its_address() {
-        let url = |place: EndpointChoice| place.url("http://h:1/base").unwrap().to_string();
-        let all = EndpointChoice::Everything { filter: None };
-        assert_eq!(url(all), "http://h:1/base/mcp");
-        let filter = Some("a b&c".to_owned());
-        assert_eq!(
-            url(EndpointChoice::Everything { filter }),
-            "http://h:1/base/mcp?filter=a+b%26c"
-        );
-        let server = |filter: Option<&str>| EndpointChoice::Server {
-            name: "a/b ü".into(),
+        let base = Url::parse("http://h:1/base").unwrap();
+        let url = |place: EndpointChoice| place.url(&base).to_string();
+        assert_eq!(url(EndpointChoice::default()), "http://h:1/base/mcp");
+        let everything = EndpointChoice {
+            filter: Some("a b&c".to_owned()),
+            ..EndpointChoice::default()
+        };
+        assert_eq!(url(everything), "http://h:1/base/mcp?filter=a+b%26c");
+        let server = |filter: Option<&str>| EndpointChoice {
+            key: None,
+            server: Some("a/b ü".into()),
             filter: filter.map(Into::into),
         };
         let plain = "http://h:1/base/servers/a%2Fb%20%C3%BC/mcp";
         assert_eq!(url(server(None)), plain);
         assert_eq!(url(server(Some("f"))), format!("{plain}?filter=f"));
-        let entry = EndpointChoice::Entry(Secret::new("k"));
+        let entry = EndpointChoice {
+            key: Some(Secret::new("k")),
+            ..EndpointChoice::default()
+        };
         assert_eq!(url(entry), "http://h:1/base/mcp");
     }
 }

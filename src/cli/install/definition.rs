@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use url::Url;
-
 use super::InstallArgs;
 use super::entry::{KeyReference, PortwayDefinition};
 use crate::cli::Environment;
 use crate::cli::failure::Failure;
-use crate::cli::remote::{ENTRY_KEY, Remote};
+use crate::cli::remote::{ENTRY_KEY, Remote, endpoint};
 use config::Secret;
 use config::import::ClientApp;
 use config::settings::Settings;
@@ -37,18 +35,10 @@ pub(super) fn entry(
     if given.is_none() && !args.admin {
         return Err(not_the_admin(args));
     }
-    let mut url = Url::parse(remote.url()).map_err(Failure::other)?;
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty();
-        match &args.server {
-            Some(name) => segments.extend(["servers", name, "mcp"]),
-            None => segments.push("mcp"),
-        };
-    }
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::other(format!("where is portway? {error}")))?;
     Ok(PortwayDefinition {
-        url: url.to_string(),
+        url: endpoint(remote.base(), args.server.as_deref()).to_string(),
         key: key(args, given, remote)?,
         command: text(&program)?,
         args: connect(args, settings)?,

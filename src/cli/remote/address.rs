@@ -17,13 +17,11 @@ pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
         AddressOwner::Unknown => address.ip().to_canonical().is_loopback(),
         AddressOwner::Other => false,
     });
-    match good {
-        true => Ok(()),
-        false => Err(Failure::unreachable(
-            url,
-            format!("it is not the process that has {}", directory.display()),
-        )),
+    if !good {
+        let what = format!("it is not the process that has {}", directory.display());
+        return Err(Failure::unreachable(url, what));
     }
+    Ok(())
 }
 
 /// The base URL. It is printed and written into files, so a password in it is
@@ -34,13 +32,13 @@ pub(super) fn base(text: &str) -> Result<Url, Failure> {
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
     let bare = url.username().is_empty() && url.password().is_none();
-    match bare && url.query().is_none() && url.fragment().is_none() {
-        true => Ok(url),
-        false => Err(Failure::usage(
+    if !bare || url.query().is_some() || url.fragment().is_some() {
+        return Err(Failure::usage(
             "--url: must be an address alone, without a user, a password or a query; \
              the token is taken from PORTWAY_ADMIN_TOKEN",
-        )),
+        ));
     }
+    Ok(url)
 }
 
 /// A name as a segment of a path.
@@ -55,6 +53,23 @@ pub(crate) fn segment(name: &str) -> String {
         }
     }
     out
+}
+
+/// The URL of a path below the gateway's own, with escaped segments.
+pub(crate) fn below(base: &Url, path: &[&str]) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path);
+    }
+    url
+}
+
+/// The MCP endpoint for everything, or for one server.
+pub(crate) fn endpoint(base: &Url, server: Option<&str>) -> Url {
+    match server {
+        Some(name) => below(base, &["servers", name, "mcp"]),
+        None => below(base, &["mcp"]),
+    }
 }
 
 /// The URL under which this machine reaches a listener.
