@@ -209,18 +209,16 @@ impl App {
             settings.supabase_jwt_secret.as_ref(),
         )
         .context("SUPABASE_URL")?;
-        let access = match settings.no_auth {
-            true => Access::Open,
-            false => {
-                let limits = SessionLimits {
-                    idle: settings.limits.session_idle,
-                    lifetime: settings.limits.session_lifetime,
-                };
-                let sessions =
-                    portway_http::ConsoleSessions::open(settings.data_dir.clone(), limits)?;
-                let token = AdminToken::new(self.admin_token.clone());
-                Access::Token(token.with_sessions(sessions))
-            }
+        let access = if settings.no_auth {
+            Access::Open
+        } else {
+            let limits = SessionLimits {
+                idle: settings.limits.session_idle,
+                lifetime: settings.limits.session_lifetime,
+            };
+            let sessions = portway_http::ConsoleSessions::open(settings.data_dir.clone(), limits)?;
+            let token = AdminToken::new(self.admin_token.clone());
+            Access::Token(token.with_sessions(sessions))
         };
         let hosts = HostPolicy::new(
             address,

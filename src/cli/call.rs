@@ -127,9 +127,10 @@ async fn answer(
             )));
         }
         let params = &request["params"];
-        let answer = match is_attended() {
-            true => form::ask(server, params).await?,
-            false => form::declined(server, params),
+        let answer = if is_attended() {
+            form::ask(server, params).await?
+        } else {
+            form::declined(server, params)
         };
         answers.insert(key, answer);
     }

@@ -70,9 +70,10 @@ pub(super) async fn main(args: &LabArgs, environment: &Environment) -> CommandRe
         LabError::OwnBinary(_) => Failure::other(error),
     })?;
     let mut out = Terminal::new(environment);
-    match args.json {
-        true => out.json(&report.to_json()),
-        false => print(&report, &mut out),
+    if args.json {
+        out.json(&report.to_json());
+    } else {
+        print(&report, &mut out);
     }
     out.done(report.is_fine())
 }
@@ -108,12 +109,11 @@ fn requested_call(args: &LabArgs) -> Result<Option<(String, Value)>, Failure> {
     };
     let arguments: Value = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("--call: {text:?} is not JSON: {error}")))?;
-    match arguments.is_object() {
-        true => Ok(Some((name.clone(), arguments))),
-        false => Err(Failure::usage(
-            "--call: the arguments must be a JSON object, {} for none",
-        )),
+    if !arguments.is_object() {
+        let message = "--call: the arguments must be a JSON object, {} for none";
+        return Err(Failure::usage(message));
     }
+    Ok(Some((name.clone(), arguments)))
 }
 
 fn respelled_names(server: &str, own: &[&str]) -> Vec<(String, String)> {

@@ -40,17 +40,21 @@ pub struct LogsArgs {
 pub(super) async fn main(args: &LogsArgs, environment: &Environment) -> CommandResult {
     let (remote, mut out) = args.ask.open(environment)?;
     let lines = recent(args, &remote).await?;
-    if !args.follow {
-        match args.ask.json {
-            true => out.json(&Value::Array(lines)),
-            false => lines.iter().for_each(|line| tell(line, false, &mut out)),
-        }
+    if args.ask.json && !args.follow {
+        out.json(&Value::Array(lines));
         return out.done(true);
     }
-    lines
-        .iter()
-        .for_each(|line| tell(line, args.ask.json, &mut out));
-    let last = last_of(&remote, args, lines.last()).await?;
+    for line in &lines {
+        tell(line, args.ask.json, &mut out);
+    }
+    if !args.follow {
+        return out.done(true);
+    }
+    let last = match lines.last() {
+        Some(line) => Some(LastLine::of(line)),
+        // No line was shown, so the existing ones are not new.
+        None => read(&remote, args, 0, 1).await?.last().map(LastLine::of),
+    };
     follow(args, environment, remote, last, &mut out).await?;
     out.done(true)
 }
@@ -97,18 +101,6 @@ impl LastLine {
     }
 }
 
-async fn last_of(
-    remote: &Remote,
-    args: &LogsArgs,
-    shown: Option<&Value>,
-) -> Result<Option<LastLine>, Failure> {
-    match shown {
-        Some(line) => Ok(Some(LastLine::of(line))),
-        // No line was shown, so the existing ones are not new.
-        None => Ok(read(remote, args, 0, 1).await?.last().map(LastLine::of)),
-    }
-}
-
 async fn follow(
     args: &LogsArgs,
     environment: &Environment,
@@ -149,11 +141,9 @@ async fn follow(
 /// A restarted gateway may have another address, which it publishes itself.
 fn again(args: &LogsArgs, environment: &Environment, known: Remote) -> Result<Remote, Failure> {
     let found = Remote::new(&args.ask.remote, environment)?;
-    match found.is_at_home() || !known.is_at_home() {
-        true => Ok(found),
-        // The program at the default port is another gateway.
-        false => Ok(known),
-    }
+    // Otherwise the program at the default port is another gateway.
+    let same = found.is_at_home() || !known.is_at_home();
+    Ok(if same { found } else { known })
 }
 
 /// The lines after `last`. Requests that line too: if it is missing, the

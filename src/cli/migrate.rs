@@ -92,32 +92,23 @@ struct MigratedRow {
     tools: usize,
 }
 
-impl From<MigratedInstance> for MigratedRow {
-    fn from(migrated: MigratedInstance) -> MigratedRow {
-        MigratedRow {
-            mcp_instance_id: migrated.instance.to_string(),
-            name: migrated.name,
-            id: Some(migrated.entry.0),
-            tools: migrated.tools,
-        }
-    }
-}
-
 /// Returns whether every record was migrated.
 async fn run(args: &MigrateArgs, settings: &Settings, out: &mut Terminal) -> anyhow::Result<bool> {
     if let Some(from) = &args.from {
         return adopt::run(from, args, settings, out).await;
     }
-    let rows: Vec<MigratedRow> = match args.dry_run {
-        true => {
-            let contents = store::stored_records(settings).await;
-            foreseen(&contents.map_err(|error| in_use(error.into()))?)
-        }
-        false => {
-            let store = app::open_store(settings).await.map_err(in_use)?;
-            let migrated = store.migrate_instances().await?;
-            migrated.into_iter().map(MigratedRow::from).collect()
-        }
+    let rows = if args.dry_run {
+        foreseen(&stored(settings).await?)
+    } else {
+        let store = app::open_store(settings).await.map_err(in_use)?;
+        let migrated = store.migrate_instances().await?.into_iter();
+        let row = |migrated: MigratedInstance| MigratedRow {
+            mcp_instance_id: migrated.instance.to_string(),
+            name: migrated.name,
+            id: Some(migrated.entry.0),
+            tools: migrated.tools,
+        };
+        migrated.map(row).collect()
     };
     if args.json {
         out.json(&serde_json::json!({"dry_run": args.dry_run, "migrated": rows}));
@@ -130,6 +121,12 @@ async fn run(args: &MigrateArgs, settings: &Settings, out: &mut Terminal) -> any
         (count, false) => format!("{count} migrated; their keys stay as they are"),
     });
     Ok(true)
+}
+
+/// The records, for a dry run.
+async fn stored(settings: &Settings) -> anyhow::Result<StoredRecords> {
+    let records = store::stored_records(settings).await;
+    records.map_err(|error| in_use(error.into()))
 }
 
 fn in_use(error: anyhow::Error) -> anyhow::Error {

@@ -35,13 +35,7 @@ const ROW_DETAIL: usize = 200;
 /// Runs the command; returns its exit code.
 pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
     if args.detach {
-        return match background::start_again() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                complain("portway: ", &error.to_string());
-                ExitCode::FAILURE
-            }
-        };
+        return ended(background::start_again().map_err(Into::into));
     }
     let idle = args.until_idle;
     if idle.is_some() {
@@ -51,7 +45,7 @@ pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
         Ok(settings) => settings,
         Err(error) => {
             // The error begins with the setting's name, or SPEC F1's words.
-            complain("", &format!("{error:#}"));
+            let _ = writeln!(std::io::stderr(), "{error:#}");
             return ExitCode::from(BAD_USE);
         }
     };
@@ -61,10 +55,14 @@ pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
         .build()
         .context("cannot start the runtime")
         .and_then(|runtime| runtime.block_on(run(settings, idle, environment)));
+    ended(outcome)
+}
+
+fn ended(outcome: anyhow::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain("portway: ", &format!("{error:#}"));
+            let _ = writeln!(std::io::stderr(), "portway: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -81,16 +79,15 @@ fn settings(
     settings.project = project
         .canonicalize()
         .with_context(|| format!("--project: {}", project.display()))?;
-    match background {
-        true => {
-            // Before anything is written there, including the log.
-            let notes = store::claim(&settings)?;
-            log_to_file(&settings)?;
-            for note in notes {
-                tracing::warn!("{note}");
-            }
+    if background {
+        // Before anything is written there, including the log.
+        let notes = store::claim(&settings)?;
+        log_to_file(&settings)?;
+        for note in notes {
+            tracing::warn!("{note}");
         }
-        false => log_to_stderr(&settings)?,
+    } else {
+        log_to_stderr(&settings)?;
     }
     for unknown in &settings.unknown {
         tracing::warn!("{unknown}");
@@ -128,10 +125,6 @@ pub(super) fn log_to_stderr(settings: &Settings) -> anyhow::Result<()> {
         LogFormat::Json => log.json().init(),
     }
     Ok(())
-}
-
-fn complain(prefix: &str, text: &str) {
-    let _ = writeln!(std::io::stderr(), "{prefix}{text}");
 }
 
 /// Runs until a signal; a second one ends everything at once.
@@ -274,28 +267,27 @@ impl Greeting {
     }
 
     fn links(&self, token: &str) -> String {
-        let mut text = String::new();
         let url = format!("http://{}", self.address);
+        if self.no_auth {
+            return format!("console  {url}/\nservers  curl {url}/api/mcp/servers\n");
+        }
+        let (name, value) = if self.own_token {
+            let name = "PORTWAY_ADMIN_TOKEN";
+            (name.to_owned(), format!("${name}"))
+        } else {
+            let file = &self.token_file;
+            (format!("what is in {file}"), format!("$(cat '{file}')"))
+        };
         // A token on a terminal is for the user there; in a file or a journal
         // it would be stored.
-        let terminal = self.out.is_terminal();
-        if self.no_auth {
-            text += &format!("console  {url}/\n");
-        } else if terminal {
-            text += &format!("console  {url}/?token={token}\n");
-        } else if self.own_token {
-            text += &format!("console  {url}/?token=<PORTWAY_ADMIN_TOKEN>\n");
+        let stored = format!("<{name}>");
+        let token = if self.out.is_terminal() {
+            token
         } else {
-            text += &format!("console  {url}/?token=<what is in {}>\n", self.token_file);
-        }
-        let token = match (self.no_auth, self.own_token) {
-            (true, _) => String::new(),
-            (false, true) => " -H \"Authorization: Bearer $PORTWAY_ADMIN_TOKEN\"".into(),
-            (false, false) => {
-                format!(" -H \"Authorization: Bearer $(cat '{}')\"", self.token_file)
-            }
+            &stored
         };
-        text + &format!("servers  curl{token} {url}/api/mcp/servers\n")
+        let header = format!("-H \"Authorization: Bearer {value}\"");
+        format!("console  {url}/?token={token}\nservers  curl {header} {url}/api/mcp/servers\n")
     }
 }
 

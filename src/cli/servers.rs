@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::remote::{Remote, segment};
+use super::terminal::{Terminal, Tint, in_one_line};
 use lab::counted;
 
 pub(super) use act::{ActArgs, RemoveServerArgs, act, rm};
@@ -35,6 +36,12 @@ pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
 /// A list; empty where there is none.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The status of a server that has the wanted status, for a terminal.
+fn painted(record: &Value, out: &Terminal) -> String {
+    let tint = Tint::of_status(text(record, "status"));
+    out.paint(tint, &in_one_line(&told(record)))
 }
 
 /// The status of a server in one line; with the error, if there is one.

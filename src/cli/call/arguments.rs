@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cli::failure::Failure;
+use crate::cli::servers::items;
 
 /// Portway accepts no larger arguments.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -53,12 +54,11 @@ fn text_of(place: &str, from: impl Read) -> Result<String, Failure> {
 fn whole(place: &str, text: &str) -> Result<TypedArguments, Failure> {
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("{place}: not JSON: {error}")))?;
-    match wire::object::is_object(&raw) {
-        true => Ok(TypedArguments::Whole(raw)),
-        false => Err(Failure::usage(format!(
-            "{place}: must be a JSON object, {{\"name\": value}}"
-        ))),
+    if !wire::object::is_object(&raw) {
+        let message = format!("{place}: must be a JSON object, {{\"name\": value}}");
+        return Err(Failure::usage(message));
     }
+    Ok(TypedArguments::Whole(raw))
 }
 
 impl TypedArguments {
@@ -83,9 +83,7 @@ fn typed(pairs: &[(String, String)], schema: &Value) -> Result<Map<String, Value
         let listed = kinds(property) == ["array"] && !text.trim_start().starts_with('[');
         if listed {
             let element = value(text, &property["items"]).map_err(wrong)?;
-            let list = object
-                .entry(name)
-                .or_insert_with(|| Value::Array(Vec::new()));
+            let list = object.entry(name).or_insert_with(|| json!([]));
             if let Value::Array(list) = list {
                 list.push(element);
             }
@@ -100,18 +98,13 @@ fn typed(pairs: &[(String, String)], schema: &Value) -> Result<Map<String, Value
 }
 
 fn unknown(name: &str, schema: &Value) -> String {
-    let properties = schema["properties"].as_object();
-    let known: Vec<&str> = properties
-        .into_iter()
-        .flat_map(|known| known.keys().map(String::as_str))
-        .collect();
-    match known.is_empty() {
-        true => format!("{name}: the tool takes no arguments"),
-        false => format!(
-            "{name}: the tool does not know it; it takes {}",
-            known.join(", ")
-        ),
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let known: Vec<&str> = properties.map(|(name, _)| name.as_str()).collect();
+    if known.is_empty() {
+        return format!("{name}: the tool takes no arguments");
     }
+    let known = known.join(", ");
+    format!("{name}: the tool does not know it; it takes {known}")
 }
 
 /// The text as a value that the schema allows, or what the schema allows.
@@ -131,11 +124,10 @@ fn value(text: &str, schema: &Value) -> Result<Value, String> {
     match parsed.filter(|value| !value.is_string() && fits(value)) {
         Some(value) => Ok(value),
         None if kinds.iter().any(|kind| kind == "string") => Ok(Value::from(text)),
-        None => Err(kinds
-            .iter()
-            .map(|kind| named(kind))
-            .collect::<Vec<_>>()
-            .join(" or ")),
+        None => {
+            let named: Vec<&str> = kinds.iter().map(|kind| named(kind)).collect();
+            Err(named.join(" or "))
+        }
     }
 }
 
@@ -152,14 +144,13 @@ fn kinds(schema: &Value) -> Vec<String> {
         Value::String(kind) => vec![kind.clone()],
         Value::Array(kinds) => kinds.iter().map(plain).collect(),
         _ => {
-            let choices = ["anyOf", "oneOf"]
-                .into_iter()
-                .filter_map(|name| schema[name].as_array());
-            let each: Vec<Vec<String>> = choices.flatten().map(kinds).collect();
-            match each.iter().any(Vec::is_empty) {
-                true => Vec::new(),
-                false => each.concat(),
+            let choices = ["anyOf", "oneOf"].into_iter();
+            let choices = choices.flat_map(|name| items(&schema[name]));
+            let each: Vec<Vec<String>> = choices.map(kinds).collect();
+            if each.iter().any(Vec::is_empty) {
+                return Vec::new();
             }
+            each.concat()
         }
     }
 }
@@ -176,14 +167,14 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-fn named(kind: &str) -> String {
+fn named(kind: &str) -> &str {
     match kind {
-        "integer" => "a whole number".into(),
-        "number" => "a number".into(),
-        "boolean" => "true or false".into(),
-        "array" => "a JSON list".into(),
-        "object" => "a JSON object".into(),
-        other => other.into(),
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a JSON list",
+        "object" => "a JSON object",
+        other => other,
     }
 }
 

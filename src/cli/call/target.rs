@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::cli::failure::Failure;
 use crate::cli::remote::{Remote, segment};
-use crate::cli::servers::{path_of, text};
+use crate::cli::servers::{items, path_of, text};
 use crate::cli::tools;
 
 /// The number of known names listed in an error.
@@ -31,8 +31,7 @@ pub(super) async fn find(remote: &Remote, typed: &str) -> Result<CallTarget, Fai
 
 async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarget, Failure> {
     let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
-        Ok(Value::Array(tools)) => tools,
-        Ok(_) => Vec::new(),
+        Ok(listed) => listed,
         // A name that is not a configured server may have tools on `/mcp`.
         Err(refused @ Failure::Refused { .. }) => {
             let tools = tools::all(remote).await?;
@@ -43,6 +42,7 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarg
         }
         Err(failure) => return Err(failure),
     };
+    let listed = items(&listed);
     match listed.iter().find(|known| known["name"] == tool) {
         Some(found) => Ok(CallTarget {
             server: server.to_owned(),
@@ -50,7 +50,7 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarg
             name: tool.to_owned(),
             schema: found["inputSchema"].clone(),
         }),
-        None => Err(missing(remote, server, tool, &listed).await?),
+        None => Err(missing(remote, server, tool, listed).await?),
     }
 }
 
@@ -77,15 +77,12 @@ async fn by_name(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
         .map(|(server, own)| format!("{server}:{own}"))
         .take(TOLD)
         .collect();
-    match alike.is_empty() {
-        true => Err(Failure::other(format!(
-            "no tool is called {typed:?}: see `portway tools`"
-        ))),
-        false => Err(Failure::usage(format!(
-            "say whose tool it is: {}",
-            alike.join(", ")
-        ))),
+    if alike.is_empty() {
+        let message = format!("no tool is called {typed:?}: see `portway tools`");
+        return Err(Failure::other(message));
     }
+    let alike = alike.join(", ");
+    Err(Failure::usage(format!("say whose tool it is: {alike}")))
 }
 
 /// The error for a tool that a server does not have.
@@ -115,9 +112,9 @@ async fn missing(
         })
         .take(TOLD)
         .collect();
-    let hint = match near.is_empty() {
-        true => format!("see `portway tools --server {server}`"),
-        false => format!("did you mean {}?", near.join(", ")),
+    let hint = match near[..] {
+        [] => format!("see `portway tools --server {server}`"),
+        _ => format!("did you mean {}?", near.join(", ")),
     };
     Ok(Failure::other(format!(
         "{server:?} has no tool called {tool:?}: {hint}"

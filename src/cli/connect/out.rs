@@ -65,13 +65,13 @@ fn write_all(mut items: mpsc::Receiver<OutputItem>) -> std::io::Result<()> {
 impl ClientOutput {
     /// Writes one message unchanged except for line ends between its tokens.
     pub(super) async fn message(&self, message: Bytes) {
-        let line = match message.iter().any(|b| matches!(b, b'\n' | b'\r')) {
-            false => message,
-            true => match serde_json::from_slice::<&RawValue>(&message) {
-                Ok(raw) => Bytes::from(wire::compact(raw).get().to_owned()),
-                Err(_) => return,
-            },
-        };
+        let mut line = message;
+        if line.iter().any(|b| matches!(b, b'\n' | b'\r')) {
+            let Ok(raw) = serde_json::from_slice::<&RawValue>(&line) else {
+                return;
+            };
+            line = Bytes::from(wire::compact(raw).get().to_owned());
+        }
         let size = u32::try_from(line.len()).unwrap_or(BYTES).min(BYTES);
         // The semaphore is never closed.
         if let Ok(room) = self.room.clone().acquire_many_owned(size).await {

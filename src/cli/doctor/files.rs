@@ -42,12 +42,9 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
         }
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
         for problem in report.problems.iter().chain(of_servers) {
+            let found = complaint(&report.path, problem);
             let todo = "fix the line; `portway check` checks it again";
-            findings.push(Finding::bad(
-                "definition",
-                complaint(&report.path, problem),
-                todo,
-            ));
+            findings.push(Finding::bad("definition", found, todo));
         }
         for server in &report.servers {
             if let Some(winner) = &server.shadowed_by {
@@ -65,10 +62,7 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     }
     let files: Vec<String> = paths.into_iter().cloned().collect();
     let found = format!("{}: {}", counted(servers, "definition"), files.join(", "));
-    let mark = match broken {
-        true => Severity::Note,
-        false => Severity::Ok,
-    };
+    let mark = if broken { Severity::Note } else { Severity::Ok };
     findings.insert(0, Finding::new(mark, "files", found));
     findings
 }

@@ -30,20 +30,19 @@ pub(super) async fn examine(settings: &Settings, servers: usize) -> Vec<Finding>
 async fn containment() -> Vec<Finding> {
     let id = "containment";
     let todo = "servers cannot be started safely: look at free memory, processes and files";
-    let shim = match process::own_binary() {
-        Ok(shim) => shim,
-        Err(error) => return vec![Finding::bad(id, error.to_string(), todo)],
+    let ladder = match process::own_binary() {
+        Ok(shim) => containment::ladder(&shim)
+            .await
+            .map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
     };
-    let ladder = match containment::ladder(&shim).await {
+    let ladder = match ladder {
         Ok(ladder) => ladder,
-        Err(error) => return vec![Finding::bad(id, error.to_string(), todo)],
+        Err(error) => return vec![Finding::bad(id, error, todo)],
     };
     let works: Vec<&str> = ladder.works().iter().map(|step| step.as_str()).collect();
-    let strongest = ladder
-        .works()
-        .first()
-        .copied()
-        .unwrap_or(ContainmentStep::Group);
+    let strongest = ladder.works().first();
+    let strongest = strongest.copied().unwrap_or(ContainmentStep::Group);
     let found = format!("{} (works here: {})", meaning(strongest), works.join(", "));
     let mut findings = vec![match strongest {
         ContainmentStep::Group => Finding::warn(
@@ -104,17 +103,12 @@ fn open_files(limits: &str, servers: u64) -> Option<Finding> {
     let taken = OWN_FILES + FILES_PER_SERVER * servers;
     let room = limit.saturating_sub(taken);
     let found = format!("{limit}: room for about {room} client connections beside the servers");
-    Some(match room < CLIENTS {
-        true => Finding::warn(
-            id,
-            found,
-            format!(
-                "raise it: ulimit -n {} (systemd: LimitNOFILE=)",
-                taken + 4096
-            ),
-        ),
-        false => Finding::ok(id, found),
-    })
+    if room >= CLIENTS {
+        return Some(Finding::ok(id, found));
+    }
+    let enough = taken + 4096;
+    let todo = format!("raise it: ulimit -n {enough} (systemd: LimitNOFILE=)");
+    Some(Finding::warn(id, found, todo))
 }
 
 fn processes(limits: &str, servers: u64) -> Option<Finding> {
@@ -123,14 +117,13 @@ fn processes(limits: &str, servers: u64) -> Option<Finding> {
         return Some(Finding::ok(id, "no limit"));
     };
     let wanted = PROCESSES_PER_SERVER * servers + 64;
-    Some(match limit < wanted {
-        true => Finding::warn(
-            id,
-            format!("{limit} for this user, and the servers may want {wanted}"),
-            format!("raise it: ulimit -u {} (systemd: TasksMax=)", wanted * 4),
-        ),
-        false => Finding::ok(id, format!("{limit} for this user")),
-    })
+    let found = format!("{limit} for this user");
+    if limit >= wanted {
+        return Some(Finding::ok(id, found));
+    }
+    let found = format!("{found}, and the servers may want {wanted}");
+    let todo = format!("raise it: ulimit -u {} (systemd: TasksMax=)", wanted * 4);
+    Some(Finding::warn(id, found, todo))
 }
 
 fn clock(settings: &Settings) -> Finding {
@@ -143,23 +136,19 @@ fn clock(settings: &Settings) -> Finding {
         let found = "the clock shows a date before this program was made";
         return Finding::bad("clock", found, todo);
     }
-    let newest = std::fs::read_dir(&settings.data_dir)
-        .into_iter()
+    let files = std::fs::read_dir(&settings.data_dir).into_iter().flatten();
+    let changed = files
         .flatten()
-        .flatten()
-        .filter_map(|entry| entry.metadata().ok()?.modified().ok())
-        .max();
+        .filter_map(|entry| entry.metadata().ok()?.modified().ok());
+    let newest = changed.max();
     let ahead = newest.and_then(|newest| newest.duration_since(now).ok());
-    match ahead.filter(|ahead| *ahead > Duration::from_secs(60)) {
-        Some(ahead) => Finding::warn(
-            "clock",
-            format!(
-                "files in the data directory are {} s in the future",
-                ahead.as_secs()
-            ),
-            todo,
-        ),
-        None => Finding::ok("clock", "plausible"),
+    match ahead {
+        Some(ahead) if ahead > Duration::from_secs(60) => {
+            let ahead = ahead.as_secs();
+            let found = format!("files in the data directory are {ahead} s in the future");
+            Finding::warn("clock", found, todo)
+        }
+        _ => Finding::ok("clock", "plausible"),
     }
 }
 

@@ -238,14 +238,11 @@ impl ImportRow {
     }
 
     fn summary(&self) -> String {
-        let what = self
-            .spec
-            .as_ref()
-            .map(|(_, spec)| match spec.enabled {
-                true => title(spec),
-                false => format!("{} (not enabled)", title(spec)),
-            })
-            .unwrap_or_default();
+        let what = match &self.spec {
+            Some((_, spec)) if spec.enabled => title(spec),
+            Some((_, spec)) => format!("{} (not enabled)", title(spec)),
+            None => String::new(),
+        };
         let name = &self.name;
         let text = match self.verdict {
             ImportVerdict::New => what,

@@ -252,9 +252,10 @@ impl InstallTarget {
             && fields
                 .get("enabled")
                 .is_none_or(|on| *on == Value::Bool(true));
-        match plain {
-            true => Ownership::Ours,
-            false => Ownership::Edited,
+        if plain {
+            Ownership::Ours
+        } else {
+            Ownership::Edited
         }
     }
 }

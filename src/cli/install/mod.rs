@@ -261,10 +261,10 @@ fn not_there(target: &InstallTarget, environment: &Environment) -> String {
     let elsewhere = path_of(&other, environment)
         .and_then(|path| ClientFile::read(path, false))
         .is_ok_and(|file| matches!(other.found(file.text()), Ok(Some(_))));
-    match elsewhere {
-        true => format!("has no server {name:?}, but that of the {word} has: --scope {word}"),
-        false => format!("has no server {name:?}; nothing to take out"),
+    if elsewhere {
+        return format!("has no server {name:?}, but that of the {word} has: --scope {word}");
     }
+    format!("has no server {name:?}; nothing to take out")
 }
 
 fn installed(

@@ -9,6 +9,7 @@ use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::files::{project, sources};
 use crate::cli::servers::header as split;
+use config::problem::in_lines;
 use config::{ServerSpec, Target};
 use fleet::registry::{LoadedSources, SourceFiles};
 
@@ -40,9 +41,8 @@ pub(super) fn find(
             (Some(name.clone()), defined(&files, name)?)
         }
         (None, None) => {
-            return Err(Failure::usage(
-                "name what to try: `portway lab SERVER|URL`, or `portway lab -- COMMAND`",
-            ));
+            let message = "name what to try: `portway lab SERVER|URL`, or `portway lab -- COMMAND`";
+            return Err(Failure::usage(message));
         }
     };
     add(args, &mut spec)?;
@@ -53,9 +53,9 @@ fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
     let loaded = files.load_now(&LoadedSources::default());
     let Some(effective) = loaded.effective(name) else {
         let names: Vec<&str> = loaded.names().collect();
-        let known = match names.is_empty() {
-            true => "no file here defines any".to_owned(),
-            false => format!("there are {}", names.join(", ")),
+        let known = match names[..] {
+            [] => "no file here defines any".to_owned(),
+            _ => format!("there are {}", names.join(", ")),
         };
         return Err(Failure::usage(format!(
             "no server {name:?}: {known}\n\
@@ -65,11 +65,8 @@ fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
     match &effective.definition {
         Ok((_, spec)) => Ok(spec.clone()),
         Err(problems) => {
-            let problems = config::problem::in_lines(problems);
-            Err(Failure::usage(format!(
-                "{}: {problems}",
-                effective.source.describe()
-            )))
+            let (file, problems) = (effective.source.describe(), in_lines(problems));
+            Err(Failure::usage(format!("{file}: {problems}")))
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{MigrateArgs, MigratedRow, bindable, in_use};
+use super::{MigrateArgs, MigratedRow, bindable, in_use, stored};
 use crate::app;
 use crate::cli::terminal::Terminal;
 use config::settings::Settings;
@@ -98,40 +98,33 @@ pub(super) async fn run(
     out: &mut Terminal,
 ) -> anyhow::Result<bool> {
     let records = RecordSource::parse(from)?.read(settings).await?;
-    let adopted = match args.dry_run {
-        true => {
-            let contents = store::stored_records(settings).await;
-            foreseen(&contents.map_err(|error| in_use(error.into()))?, &records)
-        }
-        false => {
-            let store = app::open_store(settings).await.map_err(in_use)?;
-            adopt(&*store, &records).await?
-        }
+    let adopted = if args.dry_run {
+        foreseen(&stored(settings).await?, &records)
+    } else {
+        let store = app::open_store(settings).await.map_err(in_use)?;
+        adopt(&*store, &records).await?
     };
     let report = AdoptionReport::new(from, args.dry_run, &records, adopted);
-    match args.json {
-        true => out.json(&serde_json::to_value(&report)?),
-        false => report.print(out),
+    if args.json {
+        out.json(&serde_json::to_value(&report)?);
+    } else {
+        report.print(out);
     }
     Ok(report.refused.is_empty())
 }
 
 /// The usable records; of two with the same key, only the first.
-fn usable(records: &[ForeignRecord]) -> Vec<(usize, Result<&Instance, String>)> {
+fn usable(records: &[ForeignRecord]) -> Vec<Result<&Instance, String>> {
     let mut keys = HashMap::new();
-    let mut each = Vec::with_capacity(records.len());
-    for (at, record) in records.iter().enumerate() {
-        let read = record.read.as_ref().map_err(Clone::clone);
-        let read = read.and_then(|instance| {
-            let first = *keys.entry(instance.key.digest).or_insert(record.number);
-            match first == record.number {
-                true => Ok(instance),
-                false => Err(format!("its key is that of record {first}, too")),
-            }
-        });
-        each.push((at, read));
-    }
-    each
+    let read = records.iter().map(|record| {
+        let instance = record.read.as_ref().map_err(Clone::clone)?;
+        let first = *keys.entry(instance.key.digest).or_insert(record.number);
+        if first != record.number {
+            return Err(format!("its key is that of record {first}, too"));
+        }
+        Ok(instance)
+    });
+    read.collect()
 }
 
 fn foreseen(contents: &StoredRecords, records: &[ForeignRecord]) -> Vec<Adoption> {
@@ -148,31 +141,22 @@ fn foreseen(contents: &StoredRecords, records: &[ForeignRecord]) -> Vec<Adoption
             }),
         },
     };
-    let each = usable(records).into_iter();
-    each.map(|(_, read)| outcome(read)).collect()
+    usable(records).into_iter().map(outcome).collect()
 }
 
 async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adoption>> {
-    let mut outcomes: Vec<Adoption> = Vec::with_capacity(records.len());
-    let (mut instances, mut places) = (Vec::new(), Vec::new());
-    for (at, read) in usable(records) {
-        match read {
-            Ok(instance) => {
-                instances.push(instance.clone());
-                places.push(at);
-                outcomes.push(Adoption::Refused(String::new()));
-            }
-            Err(reason) => outcomes.push(Adoption::Refused(reason)),
-        }
-    }
+    let usable = usable(records);
+    let instances: Vec<Instance> = usable.iter().flatten().copied().cloned().collect();
     let mut made = Vec::with_capacity(instances.len());
     for some in instances.chunks(AT_ONCE) {
         made.extend(store.adopt(some).await?);
     }
-    for (at, outcome) in places.into_iter().zip(made) {
-        outcomes[at] = outcome;
-    }
-    Ok(outcomes)
+    let mut made = made.into_iter();
+    let outcome = |read: Result<&Instance, String>| match read {
+        Ok(_) => made.next().unwrap_or(Adoption::Refused(String::new())),
+        Err(reason) => Adoption::Refused(reason),
+    };
+    Ok(usable.into_iter().map(outcome).collect())
 }
 
 impl<'a> AdoptionReport<'a> {
@@ -201,20 +185,14 @@ impl<'a> AdoptionReport<'a> {
                 Adoption::Made(made) => {
                     let entry = (!dry_run).then_some(made.entry.0);
                     report.migrated.push(row(entry, made.tools));
+                    let warning = record.warning.clone();
+                    let warning = warning.map(|text| RecordRemark::new(record, text));
+                    report.warnings.extend(warning);
                 }
-                Adoption::Known(id) => {
-                    report.known.push(row(Some(id.0), 0));
-                    continue;
-                }
+                Adoption::Known(id) => report.known.push(row(Some(id.0), 0)),
                 Adoption::Refused(reason) => {
                     report.refused.push(RecordRemark::new(record, reason));
-                    continue;
                 }
-            }
-            if let Some(warning) = &record.warning {
-                report
-                    .warnings
-                    .push(RecordRemark::new(record, warning.clone()));
             }
         }
         report
@@ -236,16 +214,15 @@ impl<'a> AdoptionReport<'a> {
             }
         }
         let (made, known, refused) = (self.migrated.len(), self.known.len(), self.refused.len());
-        out.line(&match self.dry_run {
-            true => format!(
-                "{made} to migrate, {known} already there, {refused} refused; \
-                 nothing has been changed"
-            ),
-            false => format!(
-                "{made} migrated, {known} already there, {refused} refused; their keys stay as \
-                 they are, and so does {}",
+        let others = format!("{known} already there, {refused} refused");
+        out.line(&if self.dry_run {
+            format!("{made} to migrate, {others}; nothing has been changed")
+        } else {
+            let keys = "their keys stay as they are";
+            format!(
+                "{made} migrated, {others}; {keys}, and so does {}",
                 self.from
-            ),
+            )
         });
     }
 }

@@ -7,11 +7,11 @@ use futures_util::StreamExt;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{items, path_of, text, told};
+use super::{items, painted, path_of, text, told};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::terminal::{Terminal, Tint, confirm, in_one_line, note};
+use crate::cli::terminal::{Terminal, confirm, in_one_line, note};
 
 /// Portway answers a start or a stop within 30 seconds, whatever the result;
 /// this limit also covers the network.
@@ -100,14 +100,11 @@ pub(crate) async fn act(
 
 fn tell(record: &Value, fits: bool, out: &mut Terminal) {
     let name = in_one_line(text(record, "name"));
-    match fits {
-        true => {
-            let tint = Tint::of_status(text(record, "status"));
-            let status = out.paint(tint, &in_one_line(&told(record)));
-            out.line(&format!("{name}: {status}"));
-        }
-        false => note(&format!("{name}: {}", told(record))),
+    if !fits {
+        return note(&format!("{name}: {}", told(record)));
     }
+    let status = painted(record, out);
+    out.line(&format!("{name}: {status}"));
 }
 
 fn refused(name: &str, code: &str, message: &str) -> Value {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{path_of, text, told};
+use super::{painted, path_of, text, told};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::secret;
-use crate::cli::terminal::{Tint, in_one_line, note};
+use crate::cli::terminal::{in_one_line, note};
 use config::Secret;
 use config::settings::duration;
 
@@ -93,8 +93,7 @@ pub(crate) async fn add(args: &AddArgs, environment: &Environment) -> CommandRes
     if args.ask.json {
         out.json(&record);
     } else if fits {
-        let tint = Tint::of_status(text(&record, "status"));
-        let status = out.paint(tint, &in_one_line(&told(&record)));
+        let status = painted(&record, &out);
         let source = in_one_line(text(&record, "source"));
         out.line(&format!("{name}: added to {source}, {status}"));
     }

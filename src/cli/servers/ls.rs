@@ -20,9 +20,10 @@ pub(crate) async fn ls(args: &LsArgs, environment: &Environment) -> CommandResul
     let (remote, mut out) = args.ask.open(environment)?;
     if let Some(name) = &args.name {
         let record = remote.get(&path_of(name)).await?;
-        match args.ask.json {
-            true => out.json(&record),
-            false => details(&record, &mut out),
+        if args.ask.json {
+            out.json(&record);
+        } else {
+            details(&record, &mut out);
         }
         return out.done(true);
     }

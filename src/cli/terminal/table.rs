@@ -94,9 +94,10 @@ impl<const N: usize> Table<N> {
             && total > room
         {
             let last = N - 1;
-            let widest = match widths[last] > NARROWEST * 2 {
-                true => last,
-                false => (0..N).max_by_key(|at| widths[*at]).unwrap_or(last),
+            let widest = if widths[last] > NARROWEST * 2 {
+                last
+            } else {
+                (0..N).max_by_key(|at| widths[*at]).unwrap_or(last)
             };
             if widths[widest] <= NARROWEST {
                 break;
@@ -132,11 +133,8 @@ pub(in crate::cli) fn blank(text: &str, columns: usize) -> String {
 
 /// Text of several lines as one line that is safe to show.
 pub(in crate::cli) fn in_one_line(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     printable(&lines.join(" | ").replace('\t', " "))
 }
 
