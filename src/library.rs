@@ -24,7 +24,7 @@ use std::str::FromStr;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
@@ -89,16 +89,16 @@ impl Config {
 
     fn read(object: Map<String, Value>) -> Result<Config, ConfigError> {
         let mut fields = DefinitionFields(object);
-        let kind = fields.required("type", "\"local\" or \"remote\"", text)?;
+        let kind: String = fields.required("type", "\"local\" or \"remote\"")?;
         let config = match kind.as_str() {
             "local" => Config::Local {
-                command: fields.required("command", "a list of strings", texts)?,
+                command: fields.required("command", "a list of strings")?,
                 environment: fields.pairs("environment")?,
                 enabled: fields.enabled()?,
                 timeout: fields.timeout()?,
             },
             "remote" => Config::Remote {
-                url: fields.required("url", "a string", text)?,
+                url: fields.required("url", "a string")?,
                 headers: fields.pairs("headers")?,
                 enabled: fields.enabled()?,
                 timeout: fields.timeout()?,
@@ -155,68 +155,37 @@ impl<'de> Deserialize<'de> for Config {
 struct DefinitionFields(Map<String, Value>);
 
 impl DefinitionFields {
-    fn optional<T>(
+    fn optional<T: DeserializeOwned>(
         &mut self,
         name: &str,
         expected: &str,
-        read: impl FnOnce(Value) -> Option<T>,
     ) -> Result<Option<T>, ConfigError> {
-        let Some(value) = self.0.remove(name) else {
-            return Ok(None);
-        };
-        let wrong = || ConfigError(format!("{name}: must be {expected}"));
-        read(value).map(Some).ok_or_else(wrong)
+        let read = self.0.remove(name).map(serde_json::from_value).transpose();
+        read.map_err(|_| ConfigError(format!("{name}: must be {expected}")))
     }
 
-    fn required<T>(
+    fn required<T: DeserializeOwned>(
         &mut self,
         name: &str,
         expected: &str,
-        read: impl FnOnce(Value) -> Option<T>,
     ) -> Result<T, ConfigError> {
         let missing = || ConfigError(format!("{name}: is missing; it must be {expected}"));
-        self.optional(name, expected, read)?.ok_or_else(missing)
+        self.optional(name, expected)?.ok_or_else(missing)
     }
 
     fn pairs(&mut self, name: &str) -> Result<IndexMap<String, String>, ConfigError> {
-        let expected = "an object whose values are strings";
-        Ok(self.optional(name, expected, pairs)?.unwrap_or_default())
+        let given = self.optional(name, "an object whose values are strings")?;
+        Ok(given.unwrap_or_default())
     }
 
     fn enabled(&mut self) -> Result<bool, ConfigError> {
-        let flag = |value: Value| value.as_bool();
-        Ok(self
-            .optional("enabled", "true or false", flag)?
-            .unwrap_or(true))
+        Ok(self.optional("enabled", "true or false")?.unwrap_or(true))
     }
 
     fn timeout(&mut self) -> Result<u64, ConfigError> {
-        let number = |value: Value| value.as_u64();
-        let given = self.optional("timeout", "a whole number of milliseconds", number)?;
+        let given = self.optional("timeout", "a whole number of milliseconds")?;
         Ok(given.unwrap_or(TIMEOUT))
     }
-}
-
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn texts(value: Value) -> Option<Vec<String>> {
-    match value {
-        Value::Array(values) => values.into_iter().map(text).collect(),
-        _ => None,
-    }
-}
-
-fn pairs(value: Value) -> Option<IndexMap<String, String>> {
-    let Value::Object(object) = value else {
-        return None;
-    };
-    let pair = |(name, value)| Some((name, text(value)?));
-    object.into_iter().map(pair).collect()
 }
 
 /// Shows the names of variables and headers, never their values.

@@ -51,6 +51,17 @@ struct OneArgs {
 }
 
 #[derive(Debug, Args)]
+struct PatternArgs {
+    /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern
+    /// with * and ?; may be given more than once
+    #[arg(long = "allow", value_name = "PATTERN")]
+    allow: Vec<String>,
+    /// Never give it tools whose SERVER:TOOL matches, also bound ones
+    #[arg(long = "deny", value_name = "PATTERN")]
+    deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 struct CreateArgs {
     /// Name of the server
     name: String,
@@ -65,13 +76,8 @@ struct CreateArgs {
     /// Take tools that are not there now
     #[arg(long)]
     allow_missing: bool,
-    /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern
-    /// with * and ?; may be given more than once
-    #[arg(long = "allow", value_name = "PATTERN")]
-    allow: Vec<String>,
-    /// Never give it tools whose SERVER:TOOL matches, also bound ones
-    #[arg(long = "deny", value_name = "PATTERN")]
-    deny: Vec<String>,
+    #[command(flatten)]
+    patterns: PatternArgs,
     /// When its key ends: a span such as 30d, or a moment such as
     /// 2026-11-15T10:11:12Z
     #[arg(long, value_name = "WHEN", value_parser = when::future)]
@@ -87,13 +93,8 @@ struct ChangeArgs {
     /// Name of the server
     #[arg(long)]
     name: Option<String>,
-    /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern
-    /// with * and ?; may be given more than once
-    #[arg(long = "allow", value_name = "PATTERN")]
-    allow: Vec<String>,
-    /// Never give it tools whose SERVER:TOOL matches, also bound ones
-    #[arg(long = "deny", value_name = "PATTERN")]
-    deny: Vec<String>,
+    #[command(flatten)]
+    patterns: PatternArgs,
     /// Take its patterns away
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
     no_filter: bool,

@@ -109,6 +109,16 @@ impl Terminal {
         self.write(format!("{text}\n").as_bytes());
     }
 
+    /// Prints a value behind its label, which takes `width` columns; further
+    /// lines of the value stand below the first. An empty value is left out.
+    pub(super) fn field(&mut self, width: usize, label: &str, value: &str) {
+        if !value.is_empty() {
+            let label = self.paint(Tint::Strong, &format!("{label:width$}"));
+            let value = value.replace('\n', &format!("\n{:width$}", ""));
+            self.line(&(label + &value));
+        }
+    }
+
     /// Prints an answer as JSON, or the line that says the same to a person.
     pub(super) fn answer(&mut self, json: bool, value: &Value, line: &str) {
         if json {

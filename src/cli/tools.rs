@@ -89,6 +89,14 @@ pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
     Ok(items(&listed(remote, MCP).await?["tools"]).to_vec())
 }
 
+/// The server and the tool in `server:tool`.
+pub(super) fn split(typed: &str) -> Result<(&str, &str), Failure> {
+    match typed.split_once(':') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server, tool)),
+        _ => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
+    }
+}
+
 /// The server of a listed tool, and the tool's name there.
 pub(super) fn key(tool: &Value) -> (&str, &str) {
     (text(&tool["_meta"], SERVER), text(&tool["_meta"], TOOL))

@@ -20,13 +20,11 @@ pub(super) struct CallTarget {
 }
 
 pub(super) async fn find(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
-    match typed.split_once(':') {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-            of_server(remote, server, tool).await
-        }
-        Some(_) => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
-        None => by_name(remote, typed).await,
+    if !typed.contains(':') {
+        return by_name(remote, typed).await;
     }
+    let (server, tool) = tools::split(typed)?;
+    of_server(remote, server, tool).await
 }
 
 async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarget, Failure> {

@@ -73,28 +73,18 @@ impl SessionMemory {
 
     /// Requests that restore the settings, with ids of the bridge.
     pub(super) fn requests(&self) -> Vec<Bytes> {
-        let mut settings = self.0.lock();
-        let level = settings
-            .level
-            .iter()
-            .map(|params| ("logging/setLevel", params));
+        let settings = &mut *self.0.lock();
+        let level = settings.level.iter();
+        let level = level.map(|params| ("logging/setLevel", params));
         let followed = settings.followed.values();
         let followed = followed.map(|params| ("resources/subscribe", params));
-        let all: Vec<_> = level
-            .chain(followed)
-            .map(|(method, params)| (method, params.clone()))
-            .collect();
-        all.into_iter()
-            .map(|(method, params)| {
-                settings.asked += 1;
-                let id = format!("portway-connect-{}", settings.asked);
-                format!(
-                    r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{}}}"#,
-                    wire::compact(&params).get()
-                )
-                .into()
-            })
-            .collect()
+        let request = |(method, params): (&str, &Box<RawValue>)| {
+            settings.asked += 1;
+            let (id, params) = (settings.asked, wire::compact(params));
+            let envelope = format!(r#""jsonrpc":"2.0","id":"portway-connect-{id}""#);
+            format!(r#"{{{envelope},"method":"{method}","params":{params}}}"#).into()
+        };
+        level.chain(followed).map(request).collect()
     }
 }
 

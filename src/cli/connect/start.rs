@@ -29,7 +29,7 @@ pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> 
         };
     }
     let deadline = Instant::now() + PATIENCE;
-    let mut started: Option<StartedGateway> = None;
+    let mut started: Option<JoinHandle<String>> = None;
     loop {
         let in_use = store::is_in_use(&plan.directory);
         if in_use && store::known_address(&plan.directory).is_some() {
@@ -39,17 +39,17 @@ pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> 
             }
         }
         match &mut started {
-            None if !plan.may_start && !in_use => {
-                return Err(plan.nobody().await);
+            _ if in_use => {}
+            None if !plan.may_start => return Err(plan.nobody().await),
+            None => started = Some(start(plan).await?),
+            Some(words) if words.is_finished() => {
+                let words = words.await.unwrap_or_default();
+                let words = words.trim();
+                return Err(Failure::other(format!(
+                    "no Portway can be started here:\n{words}"
+                )));
             }
-            None if !in_use => started = Some(StartedGateway::new(plan).await?),
-            _ => {}
-        }
-        if let Some(one) = &mut started
-            && !in_use
-            && one.has_ended()
-        {
-            return Err(one.complaint().await);
+            Some(_) => {}
         }
         if Instant::now() > deadline {
             let what = "one is starting, or cannot be reached";
@@ -84,30 +84,18 @@ pub(super) async fn spawn(plan: &ConnectPlan) -> std::io::Result<ChildStderr> {
     stderr.ok_or_else(|| std::io::Error::other("it has no stderr"))
 }
 
-struct StartedGateway(JoinHandle<String>);
-
-impl StartedGateway {
-    async fn new(plan: &ConnectPlan) -> Result<StartedGateway, Failure> {
-        let cannot = |error| {
-            let project = plan.project.display();
-            Failure::other(format!(
-                "cannot start a Portway in {project}: {error}\nname another with --project"
-            ))
-        };
-        let stderr = spawn(plan).await.map_err(cannot)?;
-        Ok(StartedGateway(tokio::spawn(async move {
-            let mut text = Vec::new();
-            let _ = stderr.take(WORDS).read_to_end(&mut text).await;
-            String::from_utf8_lossy(&text).into_owned()
-        })))
-    }
-
-    fn has_ended(&self) -> bool {
-        self.0.is_finished()
-    }
-
-    async fn complaint(&mut self) -> Failure {
-        let words = (&mut self.0).await.unwrap_or_default();
-        Failure::other(format!("no Portway can be started here:\n{}", words.trim()))
-    }
+/// Starts a gateway; returns what it writes to stderr before it exits.
+async fn start(plan: &ConnectPlan) -> Result<JoinHandle<String>, Failure> {
+    let cannot = |error| {
+        let project = plan.project.display();
+        Failure::other(format!(
+            "cannot start a Portway in {project}: {error}\nname another with --project"
+        ))
+    };
+    let stderr = spawn(plan).await.map_err(cannot)?;
+    Ok(tokio::spawn(async move {
+        let mut text = Vec::new();
+        let _ = stderr.take(WORDS).read_to_end(&mut text).await;
+        String::from_utf8_lossy(&text).into_owned()
+    }))
 }

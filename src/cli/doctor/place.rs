@@ -1,13 +1,11 @@
 //! Checks the data directory, its files, and the database.
 
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use nix::unistd::{AccessFlags, access};
 
-use config::Secret;
 use config::settings::{Settings, StorageType};
 use lab::{Finding, counted};
 use store::Holder;
@@ -123,7 +121,7 @@ fn token(settings: &Settings) -> Finding {
     }
     let path = settings.data_dir.join("admin_token");
     let shown = path.display();
-    let metadata: Metadata = match std::fs::metadata(&path) {
+    let metadata = match std::fs::metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Finding::note(id, format!("{shown} is made at the first start"));
@@ -141,8 +139,7 @@ fn token(settings: &Settings) -> Finding {
         );
         return Finding::bad(id, found, todo);
     }
-    let readable: Option<Secret> = store::known_admin_token(&settings.data_dir);
-    match readable {
+    match store::known_admin_token(&settings.data_dir) {
         Some(_) => Finding::ok(id, format!("{shown} (mode {mode:03o})")),
         None => Finding::bad(
             id,
@@ -165,39 +162,25 @@ fn files(directory: &Path) -> Vec<Finding> {
     }
     let in_use = !matches!(store::holder(directory), Ok(Holder::Nobody));
     let found = store::examine_files(directory, in_use);
-    let mut findings: Vec<Finding> = found
-        .faults
-        .into_iter()
-        .map(|fault| {
-            let todo = "at the next start it is put aside, and its backup used";
-            Finding::bad("storage", fault, todo)
-        })
-        .collect();
+    let todo = "at the next start it is put aside, and its backup used";
+    let faults = found.faults.into_iter();
+    let faults = faults.map(|fault| Finding::bad("storage", fault, todo));
+    let mut findings: Vec<Finding> = faults.collect();
     if !found.aside.is_empty() {
-        let names: Vec<String> = found
-            .aside
-            .iter()
-            .map(|p| p.display().to_string())
-            .collect();
-        let count = counted(names.len(), "damaged file");
-        let found = format!(
-            "{count} put aside by an earlier start: {}",
-            names.join(", ")
-        );
+        let names = found.aside.iter().map(|path| path.display().to_string());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let count = counted(found.aside.len(), "damaged file");
+        let found = format!("{count} put aside by an earlier start: {names}");
         let todo = "look whether an entry is missing; then remove them";
         findings.push(Finding::warn("storage", found, todo));
     }
     if let Some((foreign, instead)) = found.foreign {
+        let (foreign, instead) = (foreign.display(), instead.display());
         let found = format!(
-            "{} was made by another application and is left as it is; Portway keeps its records \
-             in {}",
-            foreign.display(),
-            instead.display()
+            "{foreign} was made by another application and is left as it is; Portway keeps its \
+             records in {instead}"
         );
-        let todo = format!(
-            "portway migrate --from {} brings its records along",
-            foreign.display()
-        );
+        let todo = format!("portway migrate --from {foreign} brings its records along");
         findings.push(Finding::warn("storage", found, todo));
     }
     if findings.is_empty() {
@@ -213,29 +196,21 @@ async fn database(settings: &Settings) -> Vec<Finding> {
         return vec![Finding::bad(id, "SUPABASE_DB_URL is not set", todo)];
     };
     let looking = store::examine_database(url, &settings.supabase_db_schema);
-    let looked = tokio::time::timeout(DATABASE, looking).await;
-    let found = match looked {
+    let found = match tokio::time::timeout(DATABASE, looking).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {
             let todo = "look at SUPABASE_DB_URL: host, port 5432 (session pooler), user, password";
             return vec![Finding::bad(id, error.to_string(), todo)];
         }
         Err(_) => {
-            let found = format!(
-                "the database does not answer within {} s",
-                DATABASE.as_secs()
-            );
-            return vec![Finding::bad(
-                id,
-                found,
-                "look at SUPABASE_DB_URL and the network",
-            )];
+            let limit = DATABASE.as_secs();
+            let found = format!("the database does not answer within {limit} s");
+            let todo = "look at SUPABASE_DB_URL and the network";
+            return vec![Finding::bad(id, found, todo)];
         }
     };
-    let mut findings = vec![Finding::ok(
-        id,
-        "supabase: connected, and it delivers notices",
-    )];
+    let connected = "supabase: connected, and it delivers notices";
+    let mut findings = vec![Finding::ok(id, connected)];
     let todo = "start Portway once as a user that may make tables, or apply supabase/migrations";
     match (found.tables, found.missing) {
         (Some(wrong), _) => findings.push(Finding::bad("migrations", wrong, todo)),

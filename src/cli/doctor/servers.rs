@@ -63,11 +63,8 @@ pub(super) async fn examine(
     findings.extend(reached);
     if !off.is_empty() {
         let names: Vec<&str> = off.iter().map(|(name, _)| name.as_str()).collect();
-        let found = format!(
-            "{} not looked at: {}",
-            counted(off.len(), "disabled server"),
-            names.join(", ")
-        );
+        let (count, names) = (counted(off.len(), "disabled server"), names.join(", "));
+        let found = format!("{count} not looked at: {names}");
         findings.push(Finding::note("disabled", found));
     }
     findings
@@ -148,19 +145,15 @@ async fn commands(
         match command.find_program().await {
             Ok(path) => {
                 let path = path.display().to_string();
-                let names = found.entry(path.clone()).or_default();
-                names.insert(one.name);
+                found.entry(path.clone()).or_default().insert(one.name);
                 tools.insert(path, command);
             }
             Err(error) => {
                 let redactor = Redactor::new(one.launch.expanded_values());
                 let text = redactor.redact(&error.to_string()).into_owned();
                 let found = format!("{}: `{}`: {text}", one.name, one.title);
-                findings.push(Finding::bad(
-                    "command",
-                    found,
-                    programs::hint(&command.program),
-                ));
+                let todo = programs::hint(&command.program);
+                findings.push(Finding::bad("command", found, todo));
             }
         }
     }
@@ -190,6 +183,7 @@ async fn reach(ready: &LaunchableServer<'_>) -> Finding {
         config::RemoteKind::Sse => TransportKind::Sse,
     };
     let shown = format!("{}: {} ({})", ready.name, ready.title, kind.as_str());
+    let todo = "start it, or fix the URL; `portway lab URL` tests it";
     match tokio::time::timeout(REACH, head(url, headers)).await {
         Ok(Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => Finding::bad(
             "url",
@@ -203,17 +197,14 @@ async fn reach(ready: &LaunchableServer<'_>) -> Finding {
         ),
         Ok(Ok(_)) => Finding::ok("url", format!("{shown} is reached")),
         Ok(Err(reason)) => {
-            let reason = Redactor::new(ready.launch.secrets())
-                .redact(&reason)
-                .into_owned();
-            let todo = "start it, or fix the URL; `portway lab URL` tests it";
+            let redactor = Redactor::new(ready.launch.secrets());
+            let reason = redactor.redact(&reason);
             Finding::bad("url", format!("{shown} is not reached: {reason}"), todo)
         }
-        Err(_) => Finding::bad(
-            "url",
-            format!("{shown} does not answer within {} s", REACH.as_secs()),
-            "start it, or fix the URL; `portway lab URL` tests it",
-        ),
+        Err(_) => {
+            let found = format!("{shown} does not answer within {} s", REACH.as_secs());
+            Finding::bad("url", found, todo)
+        }
     }
 }
 

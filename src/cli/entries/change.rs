@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use super::find;
 use super::show::given;
 use super::{
-    BindArgs, ChangeArgs, CreateArgs, RemoveEntryArgs, RotateKeyArgs, SwitchArgs, UnbindArgs,
+    BindArgs, ChangeArgs, CreateArgs, PatternArgs, RemoveEntryArgs, RotateKeyArgs, SwitchArgs,
+    UnbindArgs,
 };
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
@@ -44,9 +45,10 @@ pub(super) async fn create(args: &CreateArgs, environment: &Environment) -> Comm
     if let Some(expires) = args.expires {
         new["expires_at"] = json!(expires);
     }
-    let filtered = !args.allow.is_empty() || !args.deny.is_empty();
+    let PatternArgs { allow, deny } = &args.patterns;
+    let filtered = !allow.is_empty() || !deny.is_empty();
     if filtered {
-        new["filter"] = json!({"allow": args.allow, "deny": args.deny});
+        new["filter"] = json!({"allow": allow, "deny": deny});
     }
     let path = format!("{}/with_bindings", find::ENTRIES);
     let answer = remote.post(&path, &new).await.map_err(advised)?;
@@ -61,7 +63,7 @@ pub(super) async fn create(args: &CreateArgs, environment: &Environment) -> Comm
         ));
         given(&answer, &remote, &mut out);
     }
-    if tools == 0 && args.allow.is_empty() {
+    if tools == 0 && allow.is_empty() {
         note(&format!(
             "it has no tools yet: `portway entries bind {} SERVER:TOOL` (SERVER:* for all)",
             text(&answer, "mcp_instance_id")
@@ -77,15 +79,16 @@ pub(super) async fn change(args: &ChangeArgs, environment: &Environment) -> Comm
     if let Some(name) = &args.name {
         change["name"] = json!(name);
     }
+    let PatternArgs { allow, deny } = &args.patterns;
     if args.no_filter {
         change["filter"] = Value::Null;
-    } else if !args.allow.is_empty() || !args.deny.is_empty() {
+    } else if !allow.is_empty() || !deny.is_empty() {
         // A list that is not given keeps its patterns.
         let patterns = |given: &[String], member: &str| match given {
             [] => json!(items(&entry["filter"][member])),
             given => json!(given),
         };
-        let (allow, deny) = (patterns(&args.allow, "allow"), patterns(&args.deny, "deny"));
+        let (allow, deny) = (patterns(allow, "allow"), patterns(deny, "deny"));
         change["filter"] = json!({"allow": allow, "deny": deny});
     }
     if change == json!({}) {

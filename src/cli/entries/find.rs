@@ -43,24 +43,20 @@ pub(super) async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure
         ));
     }
     let entries = all(remote, ENTRIES).await?;
-    let (by_id, named): (Vec<Value>, Vec<Value>) = entries
-        .into_iter()
-        .filter(|entry| text(entry, "name") == typed || text(entry, "mcp_instance_id") == typed)
-        .partition(|entry| text(entry, "mcp_instance_id") == typed);
-    match (by_id.into_iter().next(), named.as_slice()) {
-        (Some(entry), _) => Ok(entry),
-        (None, [only]) => Ok(only.clone()),
+    let id = |entry: &&Value| text(entry, "mcp_instance_id") == typed;
+    let by_id = entries.iter().find(id);
+    let named = entries.iter().filter(|entry| text(entry, "name") == typed);
+    let named: Vec<&Value> = named.collect();
+    match (by_id, &named[..]) {
+        (Some(entry), _) | (None, &[entry]) => Ok(entry.clone()),
         (None, []) => Err(Failure::other(format!(
             "there is no entry {typed:?}: see `portway entries ls`"
         ))),
         (None, several) => {
-            let ids: Vec<&str> = several
-                .iter()
-                .map(|one| text(one, "mcp_instance_id"))
-                .collect();
+            let ids = several.iter().map(|one| text(one, "mcp_instance_id"));
+            let ids = ids.collect::<Vec<_>>().join(", ");
             Err(Failure::usage(format!(
-                "several entries are called {typed:?}; name one by its id: {}",
-                ids.join(", ")
+                "several entries are called {typed:?}; name one by its id: {ids}"
             )))
         }
     }
@@ -89,7 +85,7 @@ pub(super) async fn bindings(
     }
     let mut keys = Vec::new();
     for typed in tools {
-        match key(typed)? {
+        match tools::split(typed)? {
             (_, "*") if !names.is_empty() => {
                 let message = format!("--as: `{typed}` is more than one tool");
                 return Err(Failure::usage(message));
@@ -129,13 +125,6 @@ pub(super) async fn bindings(
         bindings.push(json!({"tool_id": id, "status": true}));
     }
     Ok(bindings)
-}
-
-fn key(typed: &str) -> Result<(&str, &str), Failure> {
-    match typed.split_once(':') {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server, tool)),
-        _ => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
-    }
 }
 
 /// The tools of a server, or of a name that is no configured server.

@@ -87,6 +87,13 @@ pub(super) async fn one(args: &OneArgs, environment: &Environment) -> CommandRes
     }
     let key = &entry["key"];
     let on = entry["status"] == true;
+    let patterns = |member: &str| {
+        let patterns = items(&entry["filter"][member]).iter();
+        patterns
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     for (label, value) in [
         ("id", text(&entry, "mcp_instance_id")),
         ("name", text(&entry, "name")),
@@ -95,19 +102,10 @@ pub(super) async fn one(args: &OneArgs, environment: &Environment) -> CommandRes
         ("made", text(&entry, "created_at")),
         ("expires", text(key, "expires_at")),
         ("last used", text(key, "last_used_at")),
+        ("allow", &patterns("allow")),
+        ("deny", &patterns("deny")),
     ] {
-        if !value.is_empty() {
-            let label = out.paint(Tint::Strong, &format!("{label:10}"));
-            out.line(&format!("{label}{}", in_one_line(value)));
-        }
-    }
-    for member in ["allow", "deny"] {
-        let patterns = items(&entry["filter"][member]).iter();
-        let patterns: Vec<&str> = patterns.filter_map(Value::as_str).collect();
-        if !patterns.is_empty() {
-            let label = out.paint(Tint::Strong, &format!("{member:10}"));
-            out.line(&format!("{label}{}", in_one_line(&patterns.join(", "))));
-        }
+        out.field(10, label, &in_one_line(value));
     }
     let bound = items(&bound);
     if bound.is_empty() {
@@ -147,27 +145,21 @@ pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Terminal) {
         "url": format!("{base}/mcp"),
         "headers": {"Authorization": format!("Bearer {key}")},
     }}});
-    let rows = [
-        ("key", key.to_owned()),
-        ("url", format!("{base}{}", text(answer, "url"))),
-        ("", String::new()),
-        (
-            "Claude Code",
-            format!(
-                "claude mcp add --transport http {name} {base}/mcp \
-                 --header \"Authorization: Bearer {key}\""
-            ),
-        ),
-        ("a JSON file", settings.to_string()),
-        // Clients start it in any directory, and other users can read arguments.
-        (
-            "a command",
-            format!("{ENTRY_KEY}={key} portway connect --url {base}"),
-        ),
-    ];
     out.line("Its key is shown this once; only a digest of it is kept.\n");
-    for (label, value) in rows {
-        let label = out.paint(Tint::Strong, &format!("{label:13}"));
-        out.line(format!("{label}{}", in_one_line(&value)).trim_end());
+    let url = format!("{base}{}", text(answer, "url"));
+    out.field(13, "key", &in_one_line(key));
+    out.field(13, "url", &in_one_line(&url));
+    out.line("");
+    let claude = format!(
+        "claude mcp add --transport http {name} {base}/mcp --header \"Authorization: Bearer {key}\""
+    );
+    // Clients start it in any directory, and other users can read arguments.
+    let command = format!("{ENTRY_KEY}={key} portway connect --url {base}");
+    for (label, value) in [
+        ("Claude Code", claude),
+        ("a JSON file", settings.to_string()),
+        ("a command", command),
+    ] {
+        out.field(13, label, &in_one_line(&value));
     }
 }

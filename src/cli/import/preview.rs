@@ -162,7 +162,10 @@ impl Preview {
         let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
         for (row, name) in self.rows.iter().zip(&names) {
             let (blank, summary) = (blank(name, width), printable(&row.summary()));
-            out.line(&format!("{} {name}{blank}  {summary}", row.sign()));
+            out.line(&format!(
+                "{} {name}{blank}  {summary}",
+                row.verdict.shown().0
+            ));
             for line in row.problems.iter().chain(&row.notes) {
                 out.line(&format!("  {:width$}    {}", "", printable(line)));
             }
@@ -225,18 +228,21 @@ fn judge(
     row
 }
 
-impl ImportRow {
-    fn sign(&self) -> char {
-        match self.verdict {
-            ImportVerdict::New => '+',
-            ImportVerdict::Replaced => '~',
-            ImportVerdict::Same => '=',
-            ImportVerdict::Clash => '!',
-            ImportVerdict::Skipped => '-',
-            ImportVerdict::Bad => 'x',
+impl ImportVerdict {
+    /// Its sign in the printed list, and its name in JSON.
+    fn shown(self) -> (char, &'static str) {
+        match self {
+            ImportVerdict::New => ('+', "new"),
+            ImportVerdict::Replaced => ('~', "replaced"),
+            ImportVerdict::Same => ('=', "same"),
+            ImportVerdict::Clash => ('!', "clash"),
+            ImportVerdict::Skipped => ('-', "skipped"),
+            ImportVerdict::Bad => ('x', "bad"),
         }
     }
+}
 
+impl ImportRow {
     fn summary(&self) -> String {
         let what = match &self.spec {
             Some((_, spec)) if spec.enabled => title(spec),
@@ -263,18 +269,10 @@ impl ImportRow {
     }
 
     fn json(&self) -> Value {
-        let status = match self.verdict {
-            ImportVerdict::New => "new",
-            ImportVerdict::Replaced => "replaced",
-            ImportVerdict::Same => "same",
-            ImportVerdict::Clash => "clash",
-            ImportVerdict::Skipped => "skipped",
-            ImportVerdict::Bad => "bad",
-        };
         json!({
             "name": self.name,
             "original": self.original.as_ref().unwrap_or(&self.name),
-            "status": status,
+            "status": self.verdict.shown().1,
             "config": self.spec.as_ref().map(|(_, spec)| masked_config(spec)),
             "file": self.file,
             "notes": self.notes,

@@ -104,11 +104,8 @@ fn details(record: &Value, out: &mut Terminal) {
     };
     let info = &record["serverInfo"];
     let is = format!("{} {}", text(info, "name"), text(info, "version"));
-    let number = |member: &str| {
-        record[member]
-            .as_u64()
-            .map_or(String::new(), |n| n.to_string())
-    };
+    let number = |member: &str| record[member].as_u64().map(|number| number.to_string());
+    let number = |member: &str| number(member).unwrap_or_default();
     let rows = [
         ("name", text(record, "name").to_owned()),
         ("id", text(record, "id").to_owned()),
@@ -125,22 +122,12 @@ fn details(record: &Value, out: &mut Terminal) {
         ("source", safe(text(record, "source"))),
         ("instructions", safe(text(record, "instructions"))),
     ];
-    for (label, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
-        told(label, &value, out);
+    for (label, value) in rows {
+        out.field(13, label, &value);
     }
-    if let Some(config) = record["config"].as_object() {
-        let config = serde_json::to_string_pretty(config).unwrap_or_default();
-        told("config", &safe(&config), out);
+    if record["config"].is_object() {
+        out.field(13, "config", &safe(&format!("{:#}", record["config"])));
     }
-}
-
-/// Prints a value; its further lines are below the first.
-fn told(label: &str, value: &str, out: &mut Terminal) {
-    const WIDTH: usize = 13;
-    let indent = " ".repeat(WIDTH);
-    let label = format!("{label:WIDTH$}");
-    let label = out.paint(Tint::Strong, &label);
-    out.line(&(label + &value.replace('\n', &format!("\n{indent}"))));
 }
 
 #[cfg(test)]
