@@ -20,7 +20,7 @@ use super::failure::{CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
-use exchange::{Exchange, InputAnswers};
+use exchange::{CallInput, Exchange};
 use progress::ProgressLine;
 
 /// The maximum number of times that one call may return input requests.
@@ -92,17 +92,17 @@ async fn call(args: &CallArgs, environment: &Environment) -> CommandResult {
 
 /// The final result, after all input requests of the server are answered.
 async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure> {
-    let mut answers = InputAnswers::default();
+    let mut answers = CallInput::default();
     for _ in 0..ROUNDS {
         let result = exchange.round(&answers).await?;
         let Some(asked) = exchange::asked(&result)? else {
             return Ok(result);
         };
-        if asked.requests.is_empty() {
+        if asked.members.is_empty() {
             tokio::time::sleep(PAUSE).await;
         }
-        answers = InputAnswers {
-            responses: answer(&exchange.target.server, asked.requests).await?,
+        answers = CallInput {
+            members: answer(&exchange.target.server, asked.members).await?,
             state: asked.state,
         };
     }
@@ -111,15 +111,12 @@ async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure>
     )))
 }
 
+/// The requests, each replaced by its answer.
 async fn answer(
     server: &str,
-    requests: Map<String, Value>,
-) -> Result<Option<Map<String, Value>>, Failure> {
-    if requests.is_empty() {
-        return Ok(None);
-    }
-    let mut answers = Map::new();
-    for (key, request) in requests {
+    mut requests: Map<String, Value>,
+) -> Result<Map<String, Value>, Failure> {
+    for request in requests.values_mut() {
         let method = request["method"].as_str().unwrap_or_default();
         if method != "elicitation/create" {
             return Err(Failure::other(format!(
@@ -127,12 +124,11 @@ async fn answer(
             )));
         }
         let params = &request["params"];
-        let answer = if is_attended() {
+        *request = if is_attended() {
             form::ask(server, params).await?
         } else {
             form::declined(server, params)
         };
-        answers.insert(key, answer);
     }
-    Ok(Some(answers))
+    Ok(requests)
 }

@@ -106,25 +106,19 @@ impl<'e> ClientPaths<'e> {
 
     fn of_user(&self, client: ClientApp) -> Vec<PathBuf> {
         let of_home = |name: &str| Some(self.home()?.join(name));
-        let file = match client {
-            ClientApp::ClaudeDesktop => {
-                let directory = self.applications();
-                directory.map(|dir| dir.join("Claude").join("claude_desktop_config.json"))
+        let (directory, name) = match client {
+            ClientApp::ClaudeDesktop => (self.applications(), "Claude/claude_desktop_config.json"),
+            ClientApp::ClaudeCode => {
+                let moved = self.variable("CLAUDE_CONFIG_DIR");
+                (moved.or_else(|| self.home()), ".claude.json")
             }
-            ClientApp::ClaudeCode => match self.variable("CLAUDE_CONFIG_DIR") {
-                Some(moved) => Some(moved.join(".claude.json")),
-                None => of_home(".claude.json"),
-            },
-            ClientApp::VsCode => {
-                let directory = self.applications();
-                directory.map(|dir| dir.join("Code").join("User").join("mcp.json"))
+            ClientApp::VsCode => (self.applications(), "Code/User/mcp.json"),
+            ClientApp::Cursor => (of_home(".cursor"), "mcp.json"),
+            ClientApp::Codex => {
+                let moved = self.variable("CODEX_HOME");
+                (moved.or_else(|| of_home(".codex")), "config.toml")
             }
-            ClientApp::Cursor => of_home(".cursor/mcp.json"),
-            ClientApp::Codex => match self.variable("CODEX_HOME") {
-                Some(moved) => Some(moved.join("config.toml")),
-                None => of_home(".codex/config.toml"),
-            },
-            ClientApp::Gemini => of_home(".gemini/settings.json"),
+            ClientApp::Gemini => (of_home(".gemini"), "settings.json"),
             ClientApp::OpenCode => {
                 let directory = self.dot_config().map(|dir| dir.join("opencode"));
                 let names = ["config.json", "opencode.json", "opencode.jsonc"];
@@ -133,7 +127,7 @@ impl<'e> ClientPaths<'e> {
                 return files.into_iter().flatten().chain(named).collect();
             }
         };
-        file.into_iter().collect()
+        directory.into_iter().map(|dir| dir.join(name)).collect()
     }
 
     fn of_project(&self, client: ClientApp) -> Vec<PathBuf> {

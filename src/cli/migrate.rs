@@ -6,15 +6,15 @@ mod adopt;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
 use super::Environment;
 use super::failure::{CommandResult, Failure};
+use super::remote::RemoteArgs;
 use super::terminal::{Table, Terminal};
 use crate::app;
-use config::settings::{ServeOptions, Settings, StorageType};
+use config::settings::{Settings, StorageType};
 use store::{Instance, MigratedInstance, StoreError, StoreErrorKind, StoredRecords, ToolRecord};
 
 #[derive(Debug, Args)]
@@ -52,13 +52,12 @@ fn in_full(error: anyhow::Error) -> String {
 }
 
 fn settings(args: &MigrateArgs, environment: &Environment) -> anyhow::Result<Settings> {
-    let options = ServeOptions {
+    let remote = RemoteArgs {
         project: args.project.clone(),
         data_dir: args.data_dir.clone(),
-        ..ServeOptions::default()
+        url: None,
     };
-    let cwd = std::env::current_dir().context("the working directory cannot be read")?;
-    let settings = Settings::load(options, environment, cwd)?;
+    let settings = remote.settings(environment)?;
     super::serve::log_to_stderr(&settings)?;
     let data = &settings.data_dir;
     // Opening the store would create one, and then nothing is left to migrate.

@@ -76,16 +76,23 @@ pub(super) struct Remote {
     /// The token from the environment, whichever gateway it is for.
     given_token: Option<Secret>,
     http: HttpClient,
-    /// The data directory that named the address, and its stamp at that time.
-    home: Option<(PathBuf, AddressStamp)>,
-    /// The data directory, if no gateway holds it and no address was given: a
-    /// gateway at the default address belongs to another project.
-    absent: Option<PathBuf>,
-    /// The data directory, if its holder has not published an address.
-    unknown: Option<PathBuf>,
+    source: AddressSource,
 }
 
-type AddressStamp = Option<(u64, SystemTime)>;
+/// How the address became known.
+#[derive(Clone)]
+enum AddressSource {
+    /// The user gave it.
+    Given,
+    /// The data directory named it, and had this stamp at that time.
+    Published(PathBuf, Option<(u64, SystemTime)>),
+    /// It is the default, and no gateway holds the data directory: a gateway
+    /// that answers there belongs to another project.
+    Absent(PathBuf),
+    /// It is the default, because the data directory's holder has not published
+    /// its address.
+    Unpublished(PathBuf),
+}
 
 impl Remote {
     pub(super) fn new(args: &RemoteArgs, environment: &Environment) -> Result<Remote, Failure> {
@@ -119,50 +126,38 @@ impl Remote {
             None => None,
         };
         let http = HttpClient::new(&base).map_err(Failure::other)?;
-        let is_home = given.is_none() && known.is_some();
-        let home = is_home.then(|| (settings.data_dir.clone(), stamp));
-        let lost = given.is_none() && !is_home;
-        let unknown = (lost && !nobody).then(|| settings.data_dir.clone());
-        let absent = (lost && nobody).then_some(settings.data_dir);
+        let directory = settings.data_dir;
+        let source = match (given, known) {
+            (Some(_), _) => AddressSource::Given,
+            (None, Some(_)) => AddressSource::Published(directory, stamp),
+            (None, None) if nobody => AddressSource::Absent(directory),
+            (None, None) => AddressSource::Unpublished(directory),
+        };
         Ok(Remote {
             base,
             token,
             given_token,
             http,
-            home,
-            absent,
-            unknown,
-        })
-    }
-
-    /// The gateway at an address, for requests without a credential.
-    pub(super) fn at(url: &str) -> Result<Remote, Failure> {
-        let base = base(url)?;
-        let http = HttpClient::new(&base).map_err(Failure::other)?;
-        Ok(Remote {
-            base,
-            token: None,
-            given_token: None,
-            http,
-            home: None,
-            absent: None,
-            unknown: None,
+            source,
         })
     }
 
     /// Whether the data directory named the address.
     pub(super) fn is_at_home(&self) -> bool {
-        self.home.is_some()
+        matches!(self.source, AddressSource::Published(..))
     }
 
     /// Whether no gateway runs for this project, and no address was given.
     pub(super) fn is_absent(&self) -> bool {
-        self.absent.is_some()
+        matches!(self.source, AddressSource::Absent(_))
     }
 
     /// The error for `is_absent`.
     pub(super) async fn not_here(&self) -> Option<Failure> {
-        let directory = self.absent.clone()?;
+        let AddressSource::Absent(directory) = &self.source else {
+            return None;
+        };
+        let directory = directory.clone();
         let other = self.health().await.ok().map(|_| self.url().to_owned());
         Some(Failure::NotHere { directory, other })
     }
@@ -184,15 +179,6 @@ impl Remote {
             Ok(health)
         };
         self.within(GLANCE, answer).await
-    }
-
-    /// Whether the gateway that the directory named has exited: another program
-    /// may have its address by now, and requests carry the token.
-    fn has_left(&self) -> bool {
-        let Some((directory, stamp)) = &self.home else {
-            return false;
-        };
-        store::address_stamp(directory) != *stamp || !store::is_in_use(directory)
     }
 
     pub(super) fn base(&self) -> &Url {
@@ -282,15 +268,22 @@ impl Remote {
         if let Some(failure) = self.not_here().await {
             return Err(failure);
         }
-        if let Some(directory) = &self.unknown {
-            return Err(Failure::Untrusted(format!(
-                "a process has {}, and its address cannot be read there: it may be starting; \
-                 else name the address with --url or PORTWAY_URL",
-                directory.display()
-            )));
-        }
-        if self.has_left() {
-            return Err(Failure::unreachable(self.url(), "it has ended"));
+        match &self.source {
+            AddressSource::Unpublished(directory) => {
+                return Err(Failure::Untrusted(format!(
+                    "a process has {}, and its address cannot be read there: it may be starting; \
+                     else name the address with --url or PORTWAY_URL",
+                    directory.display()
+                )));
+            }
+            // Another program may have the address by now, and requests carry
+            // the token.
+            AddressSource::Published(directory, stamp)
+                if store::address_stamp(directory) != *stamp || !store::is_in_use(directory) =>
+            {
+                return Err(Failure::unreachable(self.url(), "it has ended"));
+            }
+            _ => {}
         }
         let sent = self.http.send(&method, &uri, &headers, &body).await;
         let response = sent.map_err(|error| self.unreachable(&error))?;

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::Environment;
 use super::background::{self, LogFile};
-use super::remote::{Remote, reached};
+use super::remote::{Remote, RemoteArgs, reached};
 use super::terminal::{Cell, Table, Terminal, Tint, clip_inside, in_one_line};
 use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
@@ -138,7 +138,7 @@ async fn run(
     let fixed = idle.is_none() || environment.contains_key("PORTWAY_LISTEN");
     let listener = match background::listen(&settings, fixed).await {
         Ok(listener) => listener,
-        Err(error) => return Err(cannot_listen(&settings, error).await),
+        Err(error) => return Err(cannot_listen(&settings, &environment, error).await),
     };
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() {
@@ -181,7 +181,11 @@ async fn run(
     outcome
 }
 
-async fn cannot_listen(settings: &Settings, error: std::io::Error) -> anyhow::Error {
+async fn cannot_listen(
+    settings: &Settings,
+    environment: &Environment,
+    error: std::io::Error,
+) -> anyhow::Error {
     let taken = error.kind() == std::io::ErrorKind::AddrInUse;
     // The usual reason is a second start.
     if let (true, Ok(Holder::Process(pid))) = (taken, store::holder(&settings.data_dir)) {
@@ -191,7 +195,11 @@ async fn cannot_listen(settings: &Settings, error: std::io::Error) -> anyhow::Er
     let listen = settings.listen;
     let mut text = format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN): {error}");
     if taken {
-        text += match Remote::at(&reached(listen)) {
+        let there = RemoteArgs {
+            url: Some(reached(listen)),
+            ..RemoteArgs::default()
+        };
+        text += match Remote::new(&there, environment) {
             Ok(there) if there.health().await.is_ok() => "; another project's Portway is there",
             _ => "; another program is there",
         };

@@ -31,16 +31,10 @@ pub(super) struct Exchange<'a> {
     pub sent: u64,
 }
 
-/// The answers to the server's last input requests.
+/// The input that the server needs before it continues, or the answers to that.
 #[derive(Default)]
-pub(super) struct InputAnswers {
-    pub responses: Option<Map<String, Value>>,
-    pub state: Option<Box<RawValue>>,
-}
-
-/// The input that the server needs before it continues.
-pub(super) struct InputRequests {
-    pub requests: Map<String, Value>,
+pub(super) struct CallInput {
+    pub members: Map<String, Value>,
     pub state: Option<Box<RawValue>>,
 }
 
@@ -49,14 +43,14 @@ pub(super) struct InputRequests {
 struct ToolCallParams<'a> {
     name: &'a str,
     arguments: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_responses: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    input_responses: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_state: Option<&'a RawValue>,
 }
 
 impl Exchange<'_> {
-    pub(super) async fn round(&mut self, answers: &InputAnswers) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn round(&mut self, answers: &CallInput) -> Result<Box<RawValue>, Failure> {
         let limit = self.limit;
         let server = self.target.server.clone();
         let work = async {
@@ -75,12 +69,12 @@ impl Exchange<'_> {
         outcome
     }
 
-    async fn send(&mut self, answers: &InputAnswers) -> Result<Response<ResponseBody>, Failure> {
+    async fn send(&mut self, answers: &CallInput) -> Result<Response<ResponseBody>, Failure> {
         self.sent += 1;
         let params = to_raw_value(&ToolCallParams {
             name: &self.target.name,
             arguments: self.arguments,
-            input_responses: answers.responses.as_ref(),
+            input_responses: &answers.members,
             request_state: answers.state.as_deref(),
         });
         let params = params.map_err(Failure::other)?;
@@ -189,7 +183,7 @@ fn refusal(error: &RpcError) -> Failure {
 }
 
 /// The input requests of a result that is not complete yet.
-pub(super) fn asked(result: &RawValue) -> Result<Option<InputRequests>, Failure> {
+pub(super) fn asked(result: &RawValue) -> Result<Option<CallInput>, Failure> {
     let kind = object::member(result, "resultType").and_then(object::text);
     match kind.as_deref() {
         None | Some("complete") => return Ok(None),
@@ -200,11 +194,11 @@ pub(super) fn asked(result: &RawValue) -> Result<Option<InputRequests>, Failure>
             )));
         }
     }
-    let requests = object::member(result, "inputRequests");
+    let [requests, state] = object::pick(result, ["inputRequests", "requestState"]);
     let requests = requests.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let state = object::member(result, "requestState").filter(|raw| !object::is_null(raw));
-    Ok(Some(InputRequests {
-        requests: requests.unwrap_or_default(),
+    let state = state.filter(|raw| !object::is_null(raw));
+    Ok(Some(CallInput {
+        members: requests.unwrap_or_default(),
         state: state.map(ToOwned::to_owned),
     }))
 }

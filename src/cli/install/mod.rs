@@ -23,6 +23,8 @@ mod definition;
 mod entry;
 mod file;
 
+const KEEPS_CHANGING: &str = "keeps changing while it is edited; close the client and try again";
+
 /// Which server of which file.
 #[derive(Debug, Args)]
 struct InstallTargetArgs {
@@ -127,10 +129,7 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
             }
         }
     }
-    Err(Failure::of_path(
-        &path,
-        "keeps changing while it is edited; close the client and try again",
-    ))
+    Err(Failure::of_path(&path, KEEPS_CHANGING))
 }
 
 /// The text without an existing entry of Portway, if `install` wrote it.
@@ -211,10 +210,7 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
             return Ok(ExitCode::SUCCESS);
         }
     }
-    Err(Failure::of_path(
-        &path,
-        "keeps changing while it is edited; close the client and try again",
-    ))
+    Err(Failure::of_path(&path, KEEPS_CHANGING))
 }
 
 impl InstallTargetArgs {

@@ -126,28 +126,26 @@ async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
 }
 
 fn definition(args: &AddArgs) -> Result<Value, Failure> {
-    let mut fields = Map::new();
-    fields.insert("name".into(), json!(args.name));
+    let mut fields = json!({"name": args.name});
     match (&args.place, args.command.split_first()) {
         (None, Some((command, rest))) => {
             if !args.header.is_empty() || args.sse {
                 return Err(Failure::usage("--header and --sse are for a URL"));
             }
-            fields.insert("command".into(), json!(command));
-            fields.insert("args".into(), json!(rest));
-            fields.insert("env".into(), pairs("--env", &args.env, variable)?);
+            fields["command"] = json!(command);
+            fields["args"] = json!(rest);
+            fields["env"] = pairs("--env", &args.env, variable)?;
             if let Some(cwd) = &args.cwd {
-                fields.insert("cwd".into(), json!(absolute(cwd)));
+                fields["cwd"] = json!(absolute(cwd));
             }
         }
         (Some(url), None) if is_url(url) => {
             if !args.env.is_empty() || args.cwd.is_some() {
                 return Err(Failure::usage("--env and --cwd are for a command"));
             }
-            let kind = if args.sse { "sse" } else { "http" };
-            fields.insert("type".into(), json!(kind));
-            fields.insert("url".into(), json!(url));
-            fields.insert("headers".into(), pairs("--header", &args.header, header)?);
+            fields["type"] = json!(if args.sse { "sse" } else { "http" });
+            fields["url"] = json!(url);
+            fields["headers"] = pairs("--header", &args.header, header)?;
         }
         _ => {
             let name = &args.name;
@@ -159,12 +157,12 @@ fn definition(args: &AddArgs) -> Result<Value, Failure> {
     }
     if let Some(timeout) = args.timeout {
         let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        fields.insert("timeout".into(), json!(millis));
+        fields["timeout"] = json!(millis);
     }
     if args.no_start {
-        fields.insert("autoStart".into(), json!(false));
+        fields["autoStart"] = json!(false);
     }
-    Ok(Value::Object(fields))
+    Ok(fields)
 }
 
 fn is_url(text: &str) -> bool {
