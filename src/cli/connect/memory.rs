@@ -75,10 +75,10 @@ impl SessionMemory {
     pub(super) fn requests(&self) -> Vec<Bytes> {
         let settings = &mut *self.0.lock();
         let level = settings.level.iter();
-        let level = level.map(|params| ("logging/setLevel", params));
+        let level = level.map(|params| ("logging/setLevel", &**params));
         let followed = settings.followed.values();
-        let followed = followed.map(|params| ("resources/subscribe", params));
-        let request = |(method, params): (&str, &Box<RawValue>)| {
+        let followed = followed.map(|params| ("resources/subscribe", &**params));
+        let request = |(method, params): (&str, &RawValue)| {
             settings.asked += 1;
             let (id, params) = (settings.asked, wire::compact(params));
             let envelope = format!(r#""jsonrpc":"2.0","id":"portway-connect-{id}""#);
