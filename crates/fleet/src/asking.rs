@@ -31,10 +31,10 @@ impl QuestionState {
     pub(crate) fn noticed(&self) -> impl Future<Output = ()> + use<> {
         let (asking, told) = (self.asking.clone(), self.told);
         async move {
-            match told {
-                true => std::future::pending().await,
-                false => asking.noticed().await,
+            if told {
+                return std::future::pending().await;
             }
+            asking.noticed().await
         }
     }
 }
@@ -43,7 +43,9 @@ impl Supervisor {
     /// Takes over the observation of an earlier run or of another replica for
     /// the definition in force.
     pub(super) fn recall_asking(&mut self) {
-        let Ok(spec) = &self.wanted.spec else { return };
+        let Ok(spec) = &self.view.wanted.spec else {
+            return;
+        };
         let fingerprint = spec.fingerprint();
         if self.asking.fingerprint != fingerprint {
             self.asking = QuestionState {
@@ -51,7 +53,7 @@ impl Supervisor {
                 ..QuestionState::default()
             };
         }
-        if self.wanted.asks {
+        if self.view.wanted.asks {
             self.asking.told = true;
             self.asking.asking.see();
         }
@@ -61,7 +63,7 @@ impl Supervisor {
     /// its own process from now on, also after the next start.
     pub(super) fn asks(&mut self) {
         self.asking.told = true;
-        let _ = self.surroundings.asked.try_send(AskingServer {
+        let _ = self.shared.surroundings.asked.try_send(AskingServer {
             name: self.name.clone(),
             fingerprint: self.asking.fingerprint.clone(),
         });
@@ -74,8 +76,8 @@ impl Supervisor {
 
     /// The isolation in force; `None` without a connection.
     pub(super) fn isolation(&self) -> Option<Isolation> {
-        let spec = self.wanted.spec.as_ref().ok()?;
-        let peer = self.told.state.connection()?.peer();
+        let spec = self.view.wanted.spec.as_ref().ok()?;
+        let peer = self.view.state.connection()?.peer();
         Some(slots::in_force(spec, peer, &self.asking.asking))
     }
 }

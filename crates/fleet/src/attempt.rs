@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::FleetConfig;
 use super::catalog::{self, Catalog};
 use super::log::LogRing;
 use super::slots::SlotTable;
 use super::state::ServerConnection;
-use super::{FleetConfig, Publisher};
+use super::supervisor::SharedParts;
 use config::{EraChoice, Redactor, ServerSpec, TransportKind};
 use upstream::{
     ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, LogSink, QuestionHistory,
@@ -73,20 +73,10 @@ impl ConnectRecipe {
             })?;
         let redactor = Arc::new(Redactor::new(launch.secrets()));
         self.log.hide(redactor.clone());
-        let options = self.options(redactor, capabilities, remembered);
-        upstream::connect(&launch, &options, stop).await
-    }
-
-    fn options(
-        &self,
-        redactor: Arc<Redactor>,
-        capabilities: Arc<RawValue>,
-        remembered: Option<Era>,
-    ) -> ConnectOptions {
         let ring = self.log.clone();
         let log: LogSink = Arc::new(move |stream, text| ring.push(stream, text));
         let surroundings = &self.surroundings;
-        ConnectOptions {
+        let options = ConnectOptions {
             title: config::view::title(&self.spec),
             era: self.spec.era,
             remembered: remembered.filter(|_| self.spec.era == EraChoice::Auto),
@@ -102,7 +92,8 @@ impl ConnectRecipe {
             capabilities,
             redactor,
             asking: self.asking.clone(),
-        }
+        };
+        upstream::connect(&launch, &options, stop).await
     }
 
     /// The capabilities that the main connection declares. On a pipe: all,
@@ -131,50 +122,32 @@ impl EraMemory {
     }
 }
 
-pub(super) struct ConnectAttempt<'a> {
-    pub recipe: ConnectRecipe,
-    pub name: &'a Arc<str>,
-    pub publisher: &'a Publisher,
-    pub starts: &'a Semaphore,
-    pub memory: &'a mut EraMemory,
-}
-
-impl ConnectAttempt<'_> {
-    /// If this returns an error, the attempt leaves nothing running.
-    pub(crate) async fn run(
-        self,
-        stop: &CancellationToken,
-    ) -> Result<(LiveServer, Catalog), UpstreamError> {
-        let slot = tokio::select! {
-            slot = self.starts.acquire() => slot.ok(),
-            () = stop.cancelled() => return Err(UpstreamError::Draining),
-        };
-        let work = self.bring_up(stop);
-        tokio::pin!(work);
-        tokio::select! {
-            live = &mut work => return live,
-            () = tokio::time::sleep(START_SLOT) => drop(slot),
-        }
-        work.await
-    }
-
-    async fn bring_up(
-        self,
-        stop: &CancellationToken,
-    ) -> Result<(LiveServer, Catalog), UpstreamError> {
-        let capabilities = self.recipe.main_capabilities();
-        let remembered = self.memory.recall();
+/// One attempt. If it returns an error, it leaves nothing running.
+pub(super) async fn bring_up(
+    recipe: ConnectRecipe,
+    name: &Arc<str>,
+    shared: &SharedParts,
+    memory: &mut EraMemory,
+    stop: &CancellationToken,
+) -> Result<(LiveServer, Catalog), UpstreamError> {
+    let slot = tokio::select! {
+        slot = shared.starts.acquire() => slot.ok(),
+        () = stop.cancelled() => return Err(UpstreamError::Draining),
+    };
+    let work = async {
+        let capabilities = recipe.main_capabilities();
+        let remembered = memory.recall();
         // If this connect fails, the verdict may be outdated: forget it first.
-        self.memory.forget();
-        let (link, connection) = self.recipe.connect(capabilities, remembered, stop).await?;
-        *self.memory = EraMemory(Some((connection.peer().era, Instant::now())));
+        memory.forget();
+        let (link, connection) = recipe.connect(capabilities, remembered, stop).await?;
+        *memory = EraMemory(Some((connection.peer().era, Instant::now())));
         let listed = tokio::select! {
-            listed = catalog::list(&connection, self.recipe.spec.timeout) => listed,
+            listed = catalog::list(&connection, recipe.spec.timeout) => listed,
             () = stop.cancelled() => Err(UpstreamError::Draining),
         };
         match listed {
             Ok(catalog) => {
-                let desk = SlotTable::new(self.recipe, self.name.clone(), self.publisher.clone());
+                let desk = SlotTable::new(recipe, name.clone(), shared.publisher.clone());
                 let line = ServerConnection { connection, desk };
                 Ok((LiveServer { link, line }, catalog))
             }
@@ -183,5 +156,11 @@ impl ConnectAttempt<'_> {
                 Err(error)
             }
         }
+    };
+    tokio::pin!(work);
+    tokio::select! {
+        live = &mut work => return live,
+        () = tokio::time::sleep(START_SLOT) => drop(slot),
     }
+    work.await
 }

@@ -16,36 +16,27 @@ impl Fleet {
     /// Subscribes to a resource, or unsubscribes, in the processes beside the
     /// main one.
     pub(crate) async fn follow_beside(&self, server: &str, uri: &str, follow: bool) {
-        let snapshot = self.snapshot();
-        let line = snapshot.find(server).and_then(|view| view.state.line());
-        if let Some(line) = line {
-            match follow {
-                true => line.desk.follow(uri).await,
-                false => line.desk.unfollow(uri).await,
-            }
+        if let Some(line) = self.connected(server) {
+            line.desk.follow(uri, follow).await;
         }
     }
 }
 
 impl SlotTable {
     /// Subscribes to a resource in every process beside the main one, present
-    /// and future.
-    async fn follow(&self, uri: &str) {
-        if self.was_one() && self.followed.lock().insert(uri.to_owned()) {
-            self.in_each("resources/subscribe", uri).await;
+    /// and future; or unsubscribes.
+    async fn follow(&self, uri: &str, follow: bool) {
+        let (method, changed) = if follow {
+            let new = self.was_one() && self.followed.lock().insert(uri.to_owned());
+            ("resources/subscribe", new)
+        } else {
+            ("resources/unsubscribe", self.followed.lock().remove(uri))
+        };
+        if changed {
+            let connections = self.connections();
+            let each = connections.iter().map(|one| subscription(one, method, uri));
+            join_all(each).await;
         }
-    }
-
-    async fn unfollow(&self, uri: &str) {
-        if self.followed.lock().remove(uri) {
-            self.in_each("resources/unsubscribe", uri).await;
-        }
-    }
-
-    async fn in_each(&self, method: &str, uri: &str) {
-        let connections = self.connections();
-        let each = connections.iter().map(|one| subscription(one, method, uri));
-        join_all(each).await;
     }
 
     /// Subscribes a new process to all followed resources, before its first call.

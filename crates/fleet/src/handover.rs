@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use tokio::time::Instant;
 
 use super::attempt::LiveServer;
@@ -33,7 +34,7 @@ impl Supervisor {
         let next = self.wish.borrow().clone();
         let by_hand = next
             .as_ref()
-            .is_some_and(|next| by_hand(&self.wanted, next));
+            .is_some_and(|next| by_hand(&self.view.wanted, next));
         let Some(next) = next.as_ref().filter(|next| next.run).cloned() else {
             live.line.connection.close_gate();
             // The old desired state stays in force until its calls have finished.
@@ -42,7 +43,7 @@ impl Supervisor {
             self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
             return Handover::default();
         };
-        if !by_hand && remote(&next) && remote(&self.wanted) {
+        if !by_hand && remote(&next) && remote(&self.view.wanted) {
             return Handover {
                 replacing: true,
                 old: Some(live),
@@ -52,9 +53,9 @@ impl Supervisor {
         // calls wait, and calls in flight finish first unless a person
         // requested the restart.
         live.line.connection.close_gate();
-        self.wanted = next;
+        self.view.wanted = next;
         // Failures under the old definition are not the reason for this connection.
-        self.restarts = 0;
+        self.view.restarts = 0;
         let state = ServerState::Connecting {
             serving: None,
             replacing: true,
@@ -84,8 +85,8 @@ impl Supervisor {
     pub(super) fn retire(&self, old: Option<LiveServer>) {
         let Some(old) = old else { return };
         old.line.connection.close_gate();
-        let going_down = self.going_down.clone();
-        self.retired.spawn(async move {
+        let going_down = self.shared.going_down.clone();
+        self.shared.retired.spawn(async move {
             tokio::select! {
                 () = old.drain(LONGEST_DRAIN) => {}
                 () = going_down.cancelled() => {}
@@ -99,20 +100,15 @@ impl Supervisor {
     async fn hurried(&mut self) {
         let mut deadline = None;
         loop {
-            let out_of_patience = async {
-                match deadline {
-                    Some(deadline) => tokio::time::sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let out_of_patience = OptionFuture::from(deadline.map(tokio::time::sleep_until));
             tokio::select! {
-                () = self.going_down.cancelled() => return,
-                () = out_of_patience => return,
+                () = self.shared.going_down.cancelled() => return,
+                Some(()) = out_of_patience => return,
                 changed = self.wish.changed() => if changed.is_err() { return },
             }
             let next = self.wish.borrow_and_update().clone();
             match next {
-                Some(next) if by_hand(&self.wanted, &next) => return,
+                Some(next) if by_hand(&self.view.wanted, &next) => return,
                 Some(next) if next.run => {}
                 _ => {
                     deadline.get_or_insert(Instant::now() + LAST_CALLS);

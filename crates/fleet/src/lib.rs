@@ -45,7 +45,7 @@ pub use slots::Slot;
 pub use state::{RunState, ServerConnection, ServerState, ServerView, Snapshot, Status};
 pub use subscription::{ResourceSubscription, Subscriptions};
 
-use supervisor::Supervisor;
+use supervisor::{SharedParts, Supervisor};
 
 /// How many servers may be in the first phase of connecting at once.
 const STARTS_AT_ONCE: usize = 16;
@@ -78,9 +78,13 @@ pub async fn run(
     publisher: Publisher,
     stop: CancellationToken,
 ) {
-    let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
-    let going_down = stop.child_token();
-    let retired = TaskTracker::new();
+    let shared = SharedParts {
+        publisher,
+        surroundings,
+        starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+        going_down: stop.child_token(),
+        retired: TaskTracker::new(),
+    };
     let mut wishes: HashMap<Arc<str>, SupervisorHandle> = HashMap::new();
     let mut supervisors = JoinSet::new();
     loop {
@@ -105,17 +109,10 @@ pub async fn run(
                 Some(wish) => wish.change(wanted),
                 None if ending.contains(&wanted.id) => {}
                 None => {
-                    let (wish, receiver) = SupervisorHandle::new(wanted);
-                    wishes.insert(name.clone(), wish);
-                    let supervisor = Supervisor::new(
-                        name.clone(),
-                        receiver,
-                        publisher.clone(),
-                        surroundings.clone(),
-                        starts.clone(),
-                        going_down.clone(),
-                        retired.clone(),
-                    );
+                    let (sender, receiver) = watch::channel(Some(wanted.clone()));
+                    let id = wanted.id;
+                    wishes.insert(name.clone(), SupervisorHandle { id, sender });
+                    let supervisor = Supervisor::new(name.clone(), receiver, shared.clone());
                     supervisors.spawn(supervisor.run());
                 }
             }
@@ -127,13 +124,13 @@ pub async fn run(
             Some(_) = supervisors.join_next(), if !supervisors.is_empty() => {}
         }
     }
-    going_down.cancel();
+    shared.going_down.cancel();
     for wish in wishes.values() {
         wish.sender.send_replace(None);
     }
     while supervisors.join_next().await.is_some() {}
-    retired.close();
-    retired.wait().await;
+    shared.retired.close();
+    shared.retired.wait().await;
 }
 
 /// The channel that sends one supervisor its desired state.
@@ -143,17 +140,6 @@ struct SupervisorHandle {
 }
 
 impl SupervisorHandle {
-    fn new(
-        wanted: &Arc<DesiredServer>,
-    ) -> (
-        SupervisorHandle,
-        watch::Receiver<Option<Arc<DesiredServer>>>,
-    ) {
-        let (sender, receiver) = watch::channel(Some(wanted.clone()));
-        let id = wanted.id;
-        (SupervisorHandle { id, sender }, receiver)
-    }
-
     fn change(&mut self, wanted: &Arc<DesiredServer>) {
         self.id = wanted.id;
         self.sender.send_if_modified(|old| {
@@ -185,6 +171,18 @@ const UPDATES: usize = 1024;
 struct ServerMessages {
     updates: broadcast::Sender<Arc<ServerUpdate>>,
     attendant: OnceLock<QuestionHandler>,
+}
+
+impl ServerMessages {
+    fn tell(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
+        let server = server.clone();
+        // An error only means that there is no receiver.
+        let _ = self.updates.send(Arc::new(ServerUpdate {
+            server,
+            whose,
+            note,
+        }));
+    }
 }
 
 /// The handle through which supervisors publish the state of their servers.
@@ -245,16 +243,6 @@ impl Publisher {
         if let Some(attendant) = self.unasked.attendant.get() {
             attendant(session.clone(), request);
         }
-    }
-
-    fn updated(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
-        let server = server.clone();
-        // An error only means that there is no receiver.
-        let _ = self.unasked.updates.send(Arc::new(ServerUpdate {
-            server,
-            whose,
-            note,
-        }));
     }
 }
 
@@ -325,25 +313,21 @@ impl Fleet {
         let _ = self.unasked.attendant.set(attendant);
     }
 
-    /// The owner of the connection that serves `slot`; `None` if shared.
-    pub(crate) fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
-        let snapshot = self.snapshot();
-        let line = snapshot.find(server)?.state.line()?;
-        line.desk.whose(slot, &line.connection)
+    fn connected(&self, server: &str) -> Option<ServerConnection> {
+        self.snapshot().find(server)?.state.line().cloned()
     }
 
-    /// Publishes an update that arrived on a listen.
-    pub(crate) fn tell_update(&self, update: ServerUpdate) {
-        let _ = self.unasked.updates.send(Arc::new(update));
+    /// The owner of the connection that serves `slot`; `None` if shared.
+    pub(crate) fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
+        let line = self.connected(server)?;
+        line.desk.whose(slot, &line.connection)
     }
 
     /// Sends a notification to a legacy server on behalf of `slot`, if `slot`
     /// has a connection to it.
     pub async fn tell(&self, server: &str, slot: &Slot, method: &str) {
-        let snapshot = self.snapshot();
-        let line = snapshot.find(server).and_then(|view| view.state.line());
-        let connection = line.and_then(|line| line.desk.existing(slot, &line.connection));
-        if let Some(connection) = connection
+        if let Some(line) = self.connected(server)
+            && let Some(connection) = line.desk.existing(slot, &line.connection)
             && connection.peer().era == Era::Legacy
         {
             let _ = connection.notify(method, None).await;

@@ -81,16 +81,9 @@ fn filter(connection: &Connection) -> Option<Box<RawValue>> {
 async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
     let (events, mut queue) = event_queue(16);
     let call = UpstreamCall {
-        method: "subscriptions/listen",
-        params: Some(filter),
-        name: None,
         limit: None,
-        progress: false,
         events: Some(events),
-        capabilities: None,
-        log_level: None,
-        permit: None,
-        whose: None,
+        ..UpstreamCall::new("subscriptions/listen", Duration::ZERO).params(Some(filter))
     };
     let request = connection.background(call);
     tokio::pin!(request);

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -30,22 +31,9 @@ pub(super) enum ServingEnd {
 
 type OptionalTask<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-enum ServingEvent {
-    Superseded,
-    Gone(UpstreamError),
-    Said(Option<InboundMessage>),
-    /// The connection beside the main one, or `None` for the main one.
-    ListsChanged(Option<Connection>),
-    CheckDue,
-    Checked(Result<Box<RawValue>, UpstreamError>),
-    Listed(NewLists),
-    Forgiven,
-    Asks,
-}
-
 /// Serves until the connection ends or the desired state changes.
 pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> ServingEnd {
-    let period = supervisor.surroundings.health_interval;
+    let period = supervisor.shared.surroundings.health_interval;
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut changes = listen::follow(&live.line.connection);
@@ -53,66 +41,56 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
     let forgiven = tokio::time::sleep(FORGIVEN_AFTER);
     let asks = supervisor.asking.noticed();
     tokio::pin!(gone, forgiven, asks);
+    let main = live.line.connection.clone();
     let mut check: OptionalTask<Result<Box<RawValue>, UpstreamError>> = None;
-    let mut listing: OptionalTask<NewLists> = None;
+    let mut listing: OptionalTask<(Connection, Result<Catalog, UpstreamError>)> = None;
+    // The connection whose lists have changed.
     let mut stale: Option<Connection> = None;
     let mut lists = live.line.desk.lists();
-    let mut talks = true;
     loop {
         if listing.is_none()
             && let Some(changed) = stale.take()
         {
             listing = Some(Box::pin(relist(changed, supervisor.timeout())));
         }
-        let woken = tokio::select! {
+        tokio::select! {
             biased;
-            () = supervisor.superseded() => ServingEvent::Superseded,
-            reason = &mut gone => ServingEvent::Gone(reason),
-            checked = ready(&mut check) => ServingEvent::Checked(checked),
-            listed = ready(&mut listing) => ServingEvent::Listed(listed),
-            _ = ticks.tick(), if check.is_none() => ServingEvent::CheckDue,
-            () = next(&mut changes) => ServingEvent::ListsChanged(None),
-            Ok(()) = lists.changed() => ServingEvent::ListsChanged(lists.borrow_and_update().clone()),
-            () = &mut forgiven, if supervisor.restarts > 0 => ServingEvent::Forgiven,
-            () = &mut asks => ServingEvent::Asks,
-            // Last: a server that sends without pause must not starve the others.
-            said = live.link.inbound.recv(), if talks => ServingEvent::Said(said),
-        };
-        match woken {
-            ServingEvent::Superseded => return ServingEnd::Superseded(live),
-            ServingEvent::Gone(reason) => return ServingEnd::Gone(reason, live),
-            ServingEvent::Said(None) => talks = false,
-            ServingEvent::Said(Some(said)) => {
-                if heard(supervisor, said) {
-                    stale = Some(live.line.connection.clone());
-                }
-            }
-            ServingEvent::ListsChanged(whose) => {
-                stale = Some(whose.unwrap_or_else(|| live.line.connection.clone()));
-            }
-            ServingEvent::Forgiven => supervisor.forgive(),
-            ServingEvent::Asks => {
-                supervisor.asks();
-                asks.set(supervisor.asking.noticed());
-            }
-            ServingEvent::CheckDue => {
-                check = Some(Box::pin(examine(live.line.connection.clone(), period)))
-            }
-            ServingEvent::Checked(result) => {
+            () = supervisor.superseded() => return ServingEnd::Superseded(live),
+            reason = &mut gone => return ServingEnd::Gone(reason, live),
+            Some(checked) = OptionFuture::from(check.as_mut()) => {
                 check = None;
-                if let Some(reason) = unhealthy(result) {
+                if let Some(reason) = unhealthy(checked) {
                     return ServingEnd::Gone(reason, live);
                 }
             }
-            ServingEvent::Listed(listed) => {
+            Some((from, listed)) = OptionFuture::from(listing.as_mut()) => {
                 listing = None;
-                match listed.catalog {
-                    Ok(catalog) => supervisor.tell_catalog(*catalog, live.line.connection.peer()),
-                    Err(reason) if listed.from.same(&live.line.connection) => {
-                        return ServingEnd::Gone(reason, live);
-                    }
+                match listed {
+                    Ok(catalog) => supervisor.tell_catalog(catalog, main.peer()),
+                    Err(reason) if from.same(&main) => return ServingEnd::Gone(reason, live),
                     // The end of that connection is handled elsewhere.
                     Err(_) => {}
+                }
+            }
+            _ = ticks.tick(), if check.is_none() => {
+                check = Some(Box::pin(examine(main.clone(), period)));
+            }
+            Some(Some(())) = OptionFuture::from(changes.as_mut().map(mpsc::Receiver::recv)) => {
+                stale = Some(main.clone());
+            }
+            Ok(()) = lists.changed() => {
+                let beside = lists.borrow_and_update().clone();
+                stale = Some(beside.unwrap_or_else(|| main.clone()));
+            }
+            () = &mut forgiven, if supervisor.view.restarts > 0 => supervisor.forgive(),
+            () = &mut asks => {
+                supervisor.asks();
+                asks.set(supervisor.asking.noticed());
+            }
+            // Last: a server that sends without pause must not starve the others.
+            Some(said) = live.link.inbound.recv() => {
+                if heard(supervisor, said) {
+                    stale = Some(main.clone());
                 }
             }
         }
@@ -133,7 +111,9 @@ fn heard(supervisor: &Supervisor, said: InboundMessage) -> bool {
             listen::BEGINS => true,
             _ => {
                 let stale = listen::outdates_lists(&method);
-                supervisor.updated(Notification { method, params });
+                let note = Notification { method, params };
+                let messages = &supervisor.shared.publisher.unasked;
+                messages.tell(&supervisor.name, None, note);
                 stale
             }
         },
@@ -151,16 +131,10 @@ fn log_line(params: &RawValue) -> String {
     format!("[{}] {}", member("level").trim_matches('"'), member("data"))
 }
 
-/// New lists, or the error of the listing.
-struct NewLists {
-    from: Connection,
-    catalog: Result<Box<Catalog>, UpstreamError>,
-}
-
-async fn relist(from: Connection, limit: Duration) -> NewLists {
+async fn relist(from: Connection, limit: Duration) -> (Connection, Result<Catalog, UpstreamError>) {
     tokio::time::sleep(SETTLE).await;
-    let catalog = catalog::list(&from, limit).await.map(Box::new);
-    NewLists { from, catalog }
+    let listed = catalog::list(&from, limit).await;
+    (from, listed)
 }
 
 async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {
@@ -184,22 +158,5 @@ fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamErr
             limit.as_secs_f32()
         ))),
         Err(error) => Some(error),
-    }
-}
-
-async fn ready<T>(pending: &mut OptionalTask<T>) -> T {
-    match pending {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next(changes: &mut Option<mpsc::Receiver<()>>) {
-    match changes {
-        Some(receiver) => match receiver.recv().await {
-            Some(()) => {}
-            None => std::future::pending().await,
-        },
-        None => std::future::pending().await,
     }
 }

@@ -253,16 +253,20 @@ impl SlotTable {
         let made = self.recipe.connect(capabilities, era, &self.stop).await;
         let (link, connection) = match made {
             Ok(made) => made,
-            Err(error) if self.may_share() => return Ok(self.share(key, place, main, &error)),
+            // Some programs allow only one instance: the main process may serve.
+            Err(error) if self.was_one() && !self.stop.is_cancelled() => {
+                return Ok(self.share(key, place, main, &error));
+            }
             Err(error) => return Err(error),
         };
         self.follow_all(&connection).await;
         let (desk, place) = (self.clone(), place.clone());
         let (key, held) = (key.clone(), connection.clone());
         let whose = SlotUser {
-            tag: match self.was_one() {
-                true => Some(slot.principal.clone()),
-                false => self.tag(&key),
+            tag: if self.was_one() {
+                Some(slot.principal.clone())
+            } else {
+                self.tag(&key)
             },
             alone: match self.recipe.spec.isolation {
                 Isolation::Session => slot.session.clone().zip(slot.ended.clone()),
@@ -273,12 +277,6 @@ impl SlotTable {
         self.tasks
             .spawn(async move { desk.hold(key, place, link, held, whose).await });
         Ok(connection)
-    }
-
-    /// Whether the main process may serve a principal whose own process does
-    /// not start: some programs allow only one instance.
-    fn may_share(&self) -> bool {
-        self.was_one() && !self.stop.is_cancelled()
     }
 
     /// Serves the slot by the main connection for a while. A question there is
@@ -364,7 +362,8 @@ impl SlotTable {
                 if self.was_one() && listen::outdates_lists(&note.method) {
                     self.lists.send_replace(Some(connection.clone()));
                 }
-                self.publisher.updated(&self.name, whose.tag.clone(), note);
+                let messages = &self.publisher.unasked;
+                messages.tell(&self.name, whose.tag.clone(), note);
             }
             (InboundMessage::Request(request), Some((session, _))) => {
                 self.publisher.asked(session, request);

@@ -159,13 +159,7 @@ impl ServerState {
 
     /// The connection that takes calls now.
     pub fn connection(&self) -> Option<&Connection> {
-        match self {
-            ServerState::Connected { line } => Some(&line.connection),
-            ServerState::Connecting { serving, .. } => {
-                serving.as_ref().map(|line| &line.connection)
-            }
-            _ => None,
-        }
+        self.line().map(|line| &line.connection)
     }
 
     /// The same, with the table of further connections.

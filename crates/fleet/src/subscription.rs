@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{CallError, Fleet, Permission, ServerUpdate, Slot, Snapshot};
+use super::{CallError, Fleet, Permission, Slot, Snapshot};
 use upstream::{
     CallEvent, Connection, ConnectionHold, Permit, UpstreamCall, UpstreamError, event_queue,
 };
@@ -318,11 +318,7 @@ impl SubscriptionTask {
                                 let _ = acknowledged.send(Ok(()));
                             }
                         } else {
-                            fleet.tell_update(ServerUpdate {
-                                server: key.server.clone(),
-                                whose: key.slot_owner.clone(),
-                                note,
-                            });
+                            fleet.unasked.tell(&key.server, key.slot_owner.clone(), note);
                         }
                     }
                 }

@@ -9,79 +9,57 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::asking::QuestionState;
-use super::attempt::{ConnectAttempt, ConnectRecipe, EraMemory, LiveServer};
+use super::attempt::{ConnectRecipe, EraMemory, LiveServer, bring_up};
 use super::catalog::Catalog;
 use super::handover::Handover;
-use super::history::History;
-use super::log::LogRing;
-use super::offer::{self, Offer};
+use super::offer;
 use super::serving::{ServingEnd, serve};
 use super::state::{ServerState, ServerView};
 use super::{FleetConfig, Publisher, backoff};
 use crate::registry::DesiredServer;
 use config::{ServerSpec, TransportKind};
-use upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
+use upstream::{LogStream, Peer, UpstreamError};
 
 /// After this uptime the failures of a server no longer count.
 pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
-pub(super) struct Supervisor {
-    pub(super) name: Arc<str>,
-    pub(super) wish: watch::Receiver<Option<Arc<DesiredServer>>>,
-    publisher: Publisher,
+/// The parts that the supervisors of all servers share.
+#[derive(Clone)]
+pub(super) struct SharedParts {
+    pub(super) publisher: Publisher,
     pub(super) surroundings: Arc<FleetConfig>,
-    starts: Arc<Semaphore>,
+    pub(super) starts: Arc<Semaphore>,
     /// Portway shuts down: the supervisor waits for nothing any more.
     pub(super) going_down: CancellationToken,
     /// Retired connections of the whole fleet that finish their calls.
     pub(super) retired: TaskTracker,
-    log: Arc<LogRing>,
-    history: Arc<History>,
-    memory: EraMemory,
-    pub(super) asking: QuestionState,
-    pub(super) restarts: u32,
-    /// The desired state in force.
-    pub(super) wanted: Arc<DesiredServer>,
-    pub(super) told: PublishedState,
 }
 
-/// The last published state, so that a new desired state can repeat it.
-pub(super) struct PublishedState {
-    pub(super) state: ServerState,
-    since: SystemTime,
-    settled: bool,
-    settled_once: bool,
-    catalog: Arc<Catalog>,
-    offer: Option<Arc<Offer>>,
-    process: Option<ProcessFacts>,
+pub(super) struct Supervisor {
+    pub(super) name: Arc<str>,
+    pub(super) wish: watch::Receiver<Option<Arc<DesiredServer>>>,
+    pub(super) shared: SharedParts,
+    memory: EraMemory,
+    pub(super) asking: QuestionState,
+    /// The server as it is published; its `wanted` is the desired state in force.
+    pub(super) view: ServerView,
 }
 
 impl Supervisor {
     pub(crate) fn new(
         name: Arc<str>,
         mut wish: watch::Receiver<Option<Arc<DesiredServer>>>,
-        publisher: Publisher,
-        surroundings: Arc<FleetConfig>,
-        starts: Arc<Semaphore>,
-        going_down: CancellationToken,
-        retired: TaskTracker,
+        shared: SharedParts,
     ) -> Supervisor {
         let wanted = wish.borrow_and_update().clone();
         Supervisor {
-            wanted: wanted.expect("a supervisor starts with a wish"),
             name,
             wish,
-            publisher,
-            surroundings,
-            starts,
-            going_down,
-            retired,
-            log: Arc::default(),
-            history: Arc::default(),
+            shared,
             memory: EraMemory::default(),
             asking: QuestionState::default(),
-            restarts: 0,
-            told: PublishedState {
+            view: ServerView {
+                wanted: wanted.expect("a supervisor starts with a wish"),
                 state: ServerState::Stopped,
                 since: SystemTime::now(),
                 settled: false,
@@ -89,6 +67,10 @@ impl Supervisor {
                 catalog: Arc::default(),
                 offer: None,
                 process: None,
+                isolation: None,
+                restarts: 0,
+                log: Arc::default(),
+                history: Arc::default(),
             },
         }
     }
@@ -96,14 +78,14 @@ impl Supervisor {
     pub(crate) async fn run(mut self) {
         let mut handover = Handover::default();
         while self.take_wish() {
-            match self.wanted.spec.clone() {
+            match self.view.wanted.spec.clone() {
                 Err(problems) => {
                     let error = config::problem::in_lines(&problems).into();
                     self.tell(ServerState::Failed { error }, true);
                     self.retire(handover.old.take());
                     self.wait_for_change().await;
                 }
-                Ok(_) if !self.wanted.run => {
+                Ok(_) if !self.view.wanted.run => {
                     self.tell(ServerState::Stopped, true);
                     self.retire(handover.old.take());
                     self.wait_for_change().await;
@@ -112,7 +94,7 @@ impl Supervisor {
             }
         }
         self.retire(handover.old);
-        self.publisher.remove(&self.name);
+        self.shared.publisher.remove(&self.name);
     }
 
     /// Puts the newest desired state in force; false if there is none.
@@ -120,7 +102,7 @@ impl Supervisor {
         let next = self.wish.borrow_and_update().clone();
         match next {
             Some(wanted) => {
-                self.wanted = wanted;
+                self.view.wanted = wanted;
                 true
             }
             None => false,
@@ -130,11 +112,11 @@ impl Supervisor {
     /// The reason that the history shows beside a state.
     fn why(&self, state: &ServerState) -> Option<String> {
         match state {
-            ServerState::Connecting { .. } if self.restarts > 0 => {
-                Some(format!("try {} after a failure", self.restarts + 1))
+            ServerState::Connecting { .. } if self.view.restarts > 0 => {
+                Some(format!("try {} after a failure", self.view.restarts + 1))
             }
-            ServerState::Connecting { .. } => Some(self.wanted.why()),
-            ServerState::Stopped => Some(self.wanted.why_stopped()),
+            ServerState::Connecting { .. } => Some(self.view.wanted.why()),
+            ServerState::Stopped => Some(self.view.wanted.why_stopped()),
             state => state.error().map(str::to_owned),
         }
     }
@@ -153,8 +135,8 @@ impl Supervisor {
             self.wait_for_change().await;
             let next = self.wish.borrow_and_update().clone();
             match next {
-                Some(next) if next.keeps(&self.wanted) => {
-                    self.wanted = next;
+                Some(next) if next.keeps(&self.view.wanted) => {
+                    self.view.wanted = next;
                     self.recall_asking();
                     self.repeat();
                 }
@@ -166,7 +148,7 @@ impl Supervisor {
     /// Keeps the server up for one desired state: connect, serve, back off, repeat.
     async fn live(&mut self, spec: &Arc<ServerSpec>, mut handover: Handover) -> Handover {
         let mut failures = 0;
-        self.restarts = 0;
+        self.view.restarts = 0;
         self.memory.forget();
         self.recall_asking();
         loop {
@@ -212,24 +194,13 @@ impl Supervisor {
         let mut memory = std::mem::take(&mut self.memory);
         let recipe = ConnectRecipe {
             spec: spec.clone(),
-            surroundings: self.surroundings.clone(),
-            log: self.log.clone(),
+            surroundings: self.shared.surroundings.clone(),
+            log: self.view.log.clone(),
             asking: self.asking.asking.clone(),
         };
-        let (name, publisher, starts) = (
-            self.name.clone(),
-            self.publisher.clone(),
-            self.starts.clone(),
-        );
-        let attempt = ConnectAttempt {
-            recipe,
-            name: &name,
-            publisher: &publisher,
-            starts: &starts,
-            memory: &mut memory,
-        };
+        let (name, shared) = (self.name.clone(), self.shared.clone());
         let result = {
-            let work = attempt.run(&stop);
+            let work = bring_up(recipe, &name, &shared, &mut memory, &stop);
             tokio::pin!(work);
             tokio::select! {
                 result = &mut work => Some(result),
@@ -253,12 +224,12 @@ impl Supervisor {
         }
         let line = live.line.clone();
         self.offer(catalog, line.connection.peer());
-        self.told.process = live.link.process.clone();
+        self.view.process = live.link.process.clone();
         self.tell(ServerState::Connected { line }, true);
         tracing::info!(
             server = %self.name,
             era = ?live.line.connection.peer().era,
-            tools = self.told.catalog.tools.len(),
+            tools = self.view.catalog.tools.len(),
             "server {} is connected",
             self.name
         );
@@ -274,26 +245,22 @@ impl Supervisor {
         lost: Option<LiveServer>,
     ) -> bool {
         // The error may quote the server.
-        let text: Arc<str> = self.log.clean(&error.to_string()).into();
-        self.log.push(LogStream::Portway, &text);
+        let text: Arc<str> = self.view.log.clean(&error.to_string()).into();
+        self.view.log.push(LogStream::Portway, &text);
         let counted = match error {
             // The machine lacks a resource: not the fault of the server.
             UpstreamError::Spawn { .. } => failures.min(backoff::RESTARTS),
             _ => failures,
         };
-        let wait = match error.permanent() {
-            true => None,
-            false => backoff::wait(kind, counted, fastrand::f64()),
-        };
-        let Some(wait) = wait else {
-            let line = text.replace('\n', " | ");
+        let wait = backoff::wait(kind, counted, fastrand::f64());
+        let line = text.replace('\n', " | ");
+        let Some(wait) = wait.filter(|_| !error.permanent()) else {
             tracing::error!(server = %self.name, "server {} failed: {line}", self.name);
             self.tell(ServerState::Failed { error: text }, true);
             end(lost).await;
             self.superseded().await;
             return false;
         };
-        let line = text.replace('\n', " | ");
         tracing::warn!(
             server = %self.name,
             "server {} {}, next try in {} ms: {line}",
@@ -310,7 +277,7 @@ impl Supervisor {
         end(lost).await;
         tokio::select! {
             () = tokio::time::sleep(wait) => {
-                self.restarts = failures;
+                self.view.restarts = failures;
                 true
             }
             () = self.superseded() => false,
@@ -318,21 +285,16 @@ impl Supervisor {
     }
 
     pub(super) fn forgive(&mut self) {
-        self.restarts = 0;
+        self.view.restarts = 0;
         self.repeat();
     }
 
     pub(super) fn timeout(&self) -> Duration {
-        self.wanted.timeout()
-    }
-
-    /// Notifies the subscribers of a resource or a list of this server.
-    pub(super) fn updated(&self, note: Notification) {
-        self.publisher.updated(&self.name, None, note);
+        self.view.wanted.timeout()
     }
 
     pub(super) fn note(&self, stream: LogStream, text: &str) {
-        self.log.push(stream, text);
+        self.view.log.push(stream, text);
     }
 
     pub(super) fn tell(&mut self, state: ServerState, settled: bool) {
@@ -346,18 +308,20 @@ impl Supervisor {
         settled: bool,
         reason: Option<String>,
     ) {
-        self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
+        self.view.offer = offer::kept(self.view.offer.as_ref(), &self.view.state, &state);
         if state.connection().is_none() {
-            self.told.catalog = Arc::default();
+            self.view.catalog = Arc::default();
         }
         if !matches!(state, ServerState::Connected { .. }) {
-            self.told.process = None;
+            self.view.process = None;
         }
-        self.told.since = SystemTime::now();
-        self.history.add(self.told.since, state.status(), reason);
-        self.told.state = state;
-        self.told.settled = settled;
-        self.told.settled_once |= settled;
+        self.view.since = SystemTime::now();
+        self.view
+            .history
+            .add(self.view.since, state.status(), reason);
+        self.view.state = state;
+        self.view.settled = settled;
+        self.view.settled_once |= settled;
         self.repeat();
     }
 
@@ -367,27 +331,14 @@ impl Supervisor {
     }
 
     fn offer(&mut self, catalog: Catalog, peer: &Arc<Peer>) {
-        let offer = offer::renewed(self.told.offer.as_ref(), catalog, peer);
-        self.told.catalog = offer.catalog.clone();
-        self.told.offer = Some(offer);
+        let offer = offer::renewed(self.view.offer.as_ref(), catalog, peer);
+        self.view.catalog = offer.catalog.clone();
+        self.view.offer = Some(offer);
     }
 
-    pub(super) fn repeat(&self) {
-        let view = ServerView {
-            wanted: self.wanted.clone(),
-            state: self.told.state.clone(),
-            since: self.told.since,
-            settled: self.told.settled,
-            settled_once: self.told.settled_once,
-            catalog: self.told.catalog.clone(),
-            offer: self.told.offer.clone(),
-            process: self.told.process.clone(),
-            isolation: self.isolation(),
-            restarts: self.restarts,
-            log: self.log.clone(),
-            history: self.history.clone(),
-        };
-        self.publisher.put(&self.name, view);
+    pub(super) fn repeat(&mut self) {
+        self.view.isolation = self.isolation();
+        self.shared.publisher.put(&self.name, self.view.clone());
     }
 }
 
