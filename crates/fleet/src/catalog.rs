@@ -2,10 +2,10 @@
 
 mod gather;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use wire::result::Freshness;
@@ -159,11 +159,6 @@ impl Catalog {
     }
 }
 
-#[derive(Deserialize)]
-struct ItemDescription {
-    description: Option<String>,
-}
-
 impl CatalogItem {
     /// `None` for an entry without a name, or with a name that is empty or
     /// occurs twice.
@@ -179,8 +174,7 @@ impl CatalogItem {
     }
 
     pub fn description(&self) -> Option<String> {
-        serde_json::from_str::<ItemDescription>(self.raw.get())
-            .ok()?
-            .description
+        let written = object::member(&self.raw, "description")?;
+        object::text(written).map(Cow::into_owned)
     }
 }

@@ -7,7 +7,7 @@ use super::catalog::Catalog;
 use super::state::ServerState;
 use upstream::Peer;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Offer {
     pub catalog: Arc<Catalog>,
     pub peer: Arc<Peer>,
@@ -57,9 +57,8 @@ pub(super) fn kept(
         return Some(offer.clone());
     }
     Some(Arc::new(Offer {
-        catalog: offer.catalog.clone(),
-        peer: offer.peer.clone(),
         stale: away,
+        ..Offer::clone(offer)
     }))
 }
 

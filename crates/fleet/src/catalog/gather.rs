@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Catalog, CatalogItem, ListFacts, ListKind};
 use upstream::{Connection, UpstreamCall, UpstreamError};
@@ -58,11 +58,6 @@ fn of_tools(error: UpstreamError) -> UpstreamError {
     }
 }
 
-fn cursor_params(cursor: &str) -> Result<Box<RawValue>, UpstreamError> {
-    serde_json::value::to_raw_value(&serde_json::json!({ "cursor": cursor }))
-        .map_err(|error| UpstreamError::Protocol(error.to_string()))
-}
-
 /// One list while its pages are read.
 struct ListBuilder {
     kind: ListKind,
@@ -101,7 +96,8 @@ impl ListBuilder {
         }
         let mut cursor: Option<String> = None;
         for number in 0..PAGES {
-            let params = cursor.as_deref().map(cursor_params).transpose()?;
+            let params = cursor.map(|cursor| serde_json::json!({ "cursor": cursor }));
+            let params = params.map(|params| to_raw_value(&params).expect("text serialises"));
             let call = UpstreamCall::new(self.kind.method(), limit).params(params.as_deref());
             let page = connection.background(call).await?;
             self.judge(&page, number);
@@ -122,16 +118,13 @@ impl ListBuilder {
     /// Removes the tools that the protocol forbids a client to call.
     fn leave_out(&mut self, connection: &Connection) {
         let remarks = &mut self.remarks;
-        self.items
-            .retain(|tool| match connection.tool_fault(&tool.key) {
-                Some(fault) => {
-                    if remarks.len() < REMARKS {
-                        remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
-                    }
-                    false
-                }
-                None => true,
-            });
+        self.items.retain(|tool| {
+            let fault = connection.tool_fault(&tool.key);
+            if let Some(fault) = fault.as_ref().filter(|_| remarks.len() < REMARKS) {
+                remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
+            }
+            fault.is_none()
+        });
     }
 
     fn remark(&mut self, text: String) {
@@ -156,32 +149,25 @@ impl ListBuilder {
 
     /// Adds one page; returns the cursor of the next.
     fn add(&mut self, page: &RawValue) -> Result<Option<String>, UpstreamError> {
+        let kind = self.kind;
         let malformed = |what: &str| {
-            UpstreamError::Protocol(format!(
-                "the answer to {} is not one: {what}",
-                self.kind.method()
-            ))
+            let method = kind.method();
+            UpstreamError::Protocol(format!("the answer to {method} is not one: {what}"))
         };
         if !object::is_object(page) {
             return Err(malformed("it is no object"));
         }
-        let [entries, next] = object::pick(page, [self.kind.member(), "nextCursor"]);
+        let [entries, next] = object::pick(page, [kind.member(), "nextCursor"]);
         let Some(entries) = entries else {
-            return Err(malformed(&format!("no member {:?}", self.kind.member())));
+            return Err(malformed(&format!("no member {:?}", kind.member())));
         };
-        let next = match next.filter(|next| !object::is_null(next)) {
-            Some(next) => {
-                let text = object::text(next).map(Cow::into_owned);
-                Some(text.ok_or_else(|| malformed("nextCursor is no string"))?)
-            }
-            None => None,
-        };
+        let next = next.filter(|next| !object::is_null(next)).map(|next| {
+            let text = object::text(next).map(Cow::into_owned);
+            text.ok_or_else(|| malformed("nextCursor is no string"))
+        });
+        let next = next.transpose()?;
         if !object::each_element(entries, |entry| self.entry(entry)) {
-            let message = format!("{:?} is no list", self.kind.member());
-            return Err(UpstreamError::Protocol(format!(
-                "the answer to {} is not one: {message}",
-                self.kind.method()
-            )));
+            return Err(malformed(&format!("{:?} is no list", kind.member())));
         }
         Ok(match next {
             Some(cursor) if !self.cursors.insert(cursor.clone()) => {
