@@ -23,12 +23,16 @@ pub struct HistoryEntry {
     pub reason: Option<String>,
 }
 
+/// Milliseconds since the epoch.
+pub fn epoch_millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
 impl History {
     /// The caller makes sure that `reason` is safe to show.
     pub(super) fn add(&self, at: SystemTime, state: Status, reason: Option<String>) {
-        let at = at
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_millis() as u64);
+        let at = epoch_millis(at);
         let reason = reason.map(|mut text| {
             text.truncate(text.floor_char_boundary(REASON));
             text

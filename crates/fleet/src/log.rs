@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use super::history::epoch_millis;
 use config::Redactor;
 use upstream::{LogStream, printable};
 
@@ -52,9 +53,7 @@ impl LogRing {
     }
 
     pub fn push(&self, stream: LogStream, text: &str) {
-        let at = SystemTime::UNIX_EPOCH
-            .elapsed()
-            .map_or(0, |since| since.as_millis() as u64);
+        let at = epoch_millis(SystemTime::now());
         let mut text = self.clean(text);
         text.truncate(text.floor_char_boundary(LINE));
         let mut inner = self.0.lock();

@@ -1,9 +1,8 @@
 //! The process tree of a server, as the API shows it.
 
-use std::time::UNIX_EPOCH;
-
 use serde::Serialize;
 
+use super::history::epoch_millis;
 use super::state::ServerView;
 use upstream::process;
 
@@ -32,10 +31,7 @@ impl ServerView {
             // A process can choose any name for itself.
             command: self.log.clean(&info.command),
             rss_bytes: info.rss,
-            started_at: info
-                .since
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_millis() as u64),
+            started_at: epoch_millis(info.since),
         };
         found.into_iter().map(shown).collect()
     }

@@ -3,7 +3,7 @@
 pub mod shape;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use config::{Isolation, Problem, TransportKind};
+use fleet::history::epoch_millis;
 use fleet::registry::DesiredServer;
 use fleet::{RunState, ServerView, Status};
 
@@ -77,7 +78,7 @@ pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerD
         transport: spec.map(|spec| spec.transport()),
         status: state.map_or(Status::Disconnected, |state| state.status()),
         state: state.map_or(RunState::Stopped, |state| state.run_state()),
-        since: millis(view.map_or_else(SystemTime::now, |view| view.since)),
+        since: epoch_millis(view.map_or_else(SystemTime::now, |view| view.since)),
         error: state.and_then(|state| state.error()).map(str::to_owned),
         enabled: spec.is_some_and(|spec| spec.enabled),
         tool_count: view.map_or(0, |view| view.catalog.tools.len()),
@@ -88,8 +89,7 @@ pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerD
             .spec
             .as_ref()
             .err()
-            .map(|problems| problems.to_vec())
-            .unwrap_or_default(),
+            .map_or_else(Vec::new, |all| all.to_vec()),
         era: peer.map(|peer| peer.era.as_str()),
         protocol_version: peer.map(|peer| peer.version.clone()),
         server_info: peer.and_then(|peer| peer.server_info.clone()),
@@ -100,11 +100,6 @@ pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerD
         isolation: view.and_then(|view| view.isolation).map(Isolation::as_str),
         restarts: view.map_or(0, |view| view.restarts),
         warnings: Vec::new(),
-        retry_at: state.and_then(|state| state.retry_at()).map(millis),
+        retry_at: state.and_then(|state| state.retry_at()).map(epoch_millis),
     }
-}
-
-fn millis(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
 }
