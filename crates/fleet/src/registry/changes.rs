@@ -8,7 +8,7 @@ use super::{DesiredServer, Edits, Occasion, Registry, RegistryError, UpdateError
 use config::body::ServerChange;
 use config::layers::Source;
 use config::{Problem, ServerName, ServerSpec};
-use store::{ServerRecord, StoreError};
+use store::ServerRecord;
 
 /// The version of the definition that a change is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,10 +186,8 @@ impl Registry {
         edits: &mut Edits,
     ) -> Result<(), RegistryError> {
         // The record stays for the definition that takes effect.
-        let record = match wanted.shadows.is_empty() {
-            true => edits.records.get(&*wanted.name).cloned(),
-            false => None,
-        };
+        let record = edits.records.get(&*wanted.name).cloned();
+        let record = record.filter(|_| wanted.shadows.is_empty());
         for _ in 0..TRIES {
             let mut draft = self.draft(&wanted.source, edits).await?;
             draft.remove(&wanted.name)?;
@@ -209,8 +207,8 @@ impl Registry {
         source: &Source,
         edits: &Edits,
     ) -> Result<Draft<'_>, SourceError> {
-        let store = &*self.store;
-        self.files.draft(source, &edits.loaded, store).await
+        let draft = self.files.draft(source, &edits.loaded, &*self.store);
+        draft.await
     }
 
     /// Records that a server asks its client during calls, as long as its
@@ -239,16 +237,4 @@ impl Registry {
 fn busy(source: &Source) -> RegistryError {
     let path = source.path.clone();
     SourceError::Busy { path }.into()
-}
-
-impl From<SourceError> for UpdateError {
-    fn from(error: SourceError) -> UpdateError {
-        RegistryError::from(error).into()
-    }
-}
-
-impl From<StoreError> for UpdateError {
-    fn from(error: StoreError) -> UpdateError {
-        RegistryError::from(error).into()
-    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::report::SourceReport;
-use super::sources::read_file;
+use super::sources::{read_file, text_of};
 use config::filters::{Filters, parse_filters};
 use config::{Problem, SourceKind};
 use store::ReadError;
@@ -37,15 +37,7 @@ impl FilterFile {
     fn take(&self, read: Result<Option<Vec<u8>>, ReadError>) -> FilterFile {
         let unread = matches!(read, Err(ReadError::Io(_)));
         let passing = matches!(&read, Err(ReadError::Io(error)) if store::is_passing(error));
-        FilterFile {
-            looked: self.looked || !passing,
-            unread,
-            ..self.judge_read(read, passing)
-        }
-    }
-
-    fn judge_read(&self, read: Result<Option<Vec<u8>>, ReadError>, passing: bool) -> FilterFile {
-        match read {
+        let file = match read {
             Ok(Some(bytes)) => self.judge(bytes),
             // Usually an editor is saving; a person removes filters by emptying it.
             Ok(None) if self.good.is_some() => self.kept(Problem::new("", "is gone")),
@@ -58,6 +50,11 @@ impl FilterFile {
                 ..self.clone()
             },
             Err(error) => self.kept(Problem::new("", error.to_string())),
+        };
+        FilterFile {
+            looked: self.looked || !passing,
+            unread,
+            ..file
         }
     }
 
@@ -68,11 +65,7 @@ impl FilterFile {
                 ..self.clone()
             };
         }
-        let parsed = match std::str::from_utf8(&bytes) {
-            Ok(text) => parse_filters(text),
-            Err(_) => Err(Problem::new("", "is not UTF-8 text")),
-        };
-        match parsed {
+        match text_of(&bytes).and_then(parse_filters) {
             Ok(parsed) => FilterFile {
                 good: Some(bytes.into()),
                 parsed: Arc::new(parsed),

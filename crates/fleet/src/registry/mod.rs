@@ -78,6 +78,7 @@ pub struct Registry {
     data_dir: PathBuf,
 }
 
+#[derive(Default)]
 struct Edits {
     records: BTreeMap<String, ServerRecord>,
     loaded: Arc<LoadedSources>,
@@ -90,21 +91,22 @@ struct Edits {
 /// changed `enabled` overrides an earlier start or stop.
 impl Edits {
     fn due_records(&self, before: &Desired) -> Vec<ServerRecord> {
-        let mut due = Vec::new();
-        for name in self.loaded.merged.keys() {
-            let Ok(name) = ServerName::parse(name) else {
-                continue;
-            };
-            if !self.records.contains_key(name.as_str()) {
-                due.push(ServerRecord::new(name));
-            }
-        }
+        let names = self.loaded.merged.keys();
+        let new = names
+            .filter_map(|name| ServerName::parse(name).ok())
+            .filter(|name| !self.records.contains_key(name.as_str()))
+            .map(ServerRecord::new);
         let overruled = self.overruled(before);
-        let overruled = overruled
+        let records = overruled
             .iter()
             .filter_map(|name| self.records.get(&**name));
-        due.extend(overruled.filter_map(forget_run));
-        due
+        let forgotten = records
+            .filter(|record| record.run.is_some())
+            .map(|record| ServerRecord {
+                run: None,
+                ..record.clone()
+            });
+        new.chain(forgotten).collect()
     }
 
     /// Servers whose changed definition overrides an earlier start or stop. A
@@ -129,15 +131,6 @@ impl Edits {
     }
 }
 
-/// The record without a person's start or stop, if it had one.
-fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
-    record.run?;
-    Some(ServerRecord {
-        run: None,
-        ..record.clone()
-    })
-}
-
 impl Registry {
     /// Reads the files and the store. An unusable file only removes its own
     /// servers; it never fails the start.
@@ -148,12 +141,7 @@ impl Registry {
     ) -> Result<Registry, StoreError> {
         files.database = store.definitions().await?.is_some();
         let registry = Registry {
-            edits: tokio::sync::Mutex::new(Edits {
-                records: BTreeMap::new(),
-                loaded: Arc::default(),
-                filters: FilterFile::default(),
-                unfinished: None,
-            }),
+            edits: tokio::sync::Mutex::default(),
             runs: Mutex::default(),
             desired: watch::Sender::new(Arc::default()),
             filters: watch::Sender::new(Arc::default()),
@@ -244,8 +232,7 @@ impl Registry {
         edits: &mut Edits,
         records: Vec<ServerRecord>,
     ) -> Result<(), StoreError> {
-        let written = self.store.put_servers(&records).await;
-        match written {
+        match self.store.put_servers(&records).await {
             Ok(()) => edits.know(records),
             // Another replica has recorded the same name first: its id is used.
             Err(StoreError {
@@ -360,7 +347,8 @@ impl Registry {
         Ok(edits)
     }
 
-    fn found(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
+    /// As [`Registry::find`], with the error of an unknown server.
+    pub fn found(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         self.find(server)
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
     }
@@ -377,5 +365,14 @@ pub enum UpdateError {
     #[error("the change is not valid")]
     Problems(Vec<Problem>),
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(RegistryError),
+}
+
+impl<E> From<E> for UpdateError
+where
+    RegistryError: From<E>,
+{
+    fn from(error: E) -> UpdateError {
+        UpdateError::Registry(error.into())
+    }
 }

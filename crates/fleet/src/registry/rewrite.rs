@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::database;
-use super::sources::{LoadedSources, SourceFiles, dialect, read_file};
+use super::sources::{LoadedSources, SourceFiles, dialect, read_file, text_of};
 use config::edit::{self, EditError};
 use config::layers::{self, Source, SourceKind};
-use config::{Definition, Problem, ServerSpec, parse_file};
+use config::{Definition, ServerSpec, parse_file};
 use store::{ReadError, ReplaceError, Store, StoreError};
 
 /// A file that Portway creates may contain secrets.
@@ -80,18 +80,15 @@ impl SourceFiles {
             })?;
             // A deleted file is restored with its last content and the edit.
             let base = found.clone().unwrap_or_else(|| good.to_vec());
-            let whole = match std::str::from_utf8(&base) {
+            let whole = text_of(&base).and_then(|text| {
                 // Any text is a valid start where no file was.
-                Ok(_) if good.is_empty() || base == good => Ok(()),
-                Ok(text) => parse_file(text, dialect(source.kind)).map(drop),
-                Err(_) => Err(Problem::new("", "is not UTF-8 text")),
-            };
-            match whole {
-                Ok(()) => {
-                    let text = String::from_utf8(base).map_err(|error| unusable(source, error))?;
-                    let draft = self.draft_of(source, text);
-                    return Ok(Draft { found, ..draft });
+                if !good.is_empty() && base != good {
+                    parse_file(text, dialect(source.kind))?;
                 }
+                Ok(self.draft_of(source, text.to_owned()))
+            });
+            match whole {
+                Ok(draft) => return Ok(Draft { found, ..draft }),
                 Err(problem) if waits == 0 => return Err(unusable(source, problem)),
                 Err(_) => waits -= 1,
             }

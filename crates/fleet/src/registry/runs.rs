@@ -81,20 +81,15 @@ impl Registry {
         let restarts = runs.restarts.entry(before.name.clone()).or_default();
         *restarts += u64::from(anew);
         let wanted = DesiredServer {
-            id: before.id,
-            name: before.name.clone(),
             run: run && before.spec.is_ok(),
-            spec: before.spec.clone(),
             generation: runs.generation + 1,
-            asks: before.asks,
             restarts: runs.restarts[&before.name],
-            source: before.source.clone(),
-            shadows: before.shadows.clone(),
             cause: match (anew, run) {
                 (true, _) => RunCause::Restart,
                 (false, true) => RunCause::Start,
                 (false, false) => RunCause::Stop,
             },
+            ..DesiredServer::clone(&before)
         };
         if before.same(&wanted) {
             return Ok(before);
@@ -130,18 +125,14 @@ impl Registry {
         }
         let mut edits = self.edits.lock().await;
         let pending = self.runs.lock().unrecorded.clone();
-        let mut changed = Vec::new();
-        for (name, run) in &pending {
-            let record = edits.records.get(&**name);
-            changed.extend(
-                record
-                    .filter(|record| record.run != *run)
-                    .map(|record| ServerRecord {
-                        run: *run,
-                        ..record.clone()
-                    }),
-            );
-        }
+        let changed = pending.iter().filter_map(|(name, run)| {
+            let record = edits.records.get(&**name)?;
+            (record.run != *run).then(|| ServerRecord {
+                run: *run,
+                ..record.clone()
+            })
+        });
+        let changed: Vec<ServerRecord> = changed.collect();
         if !changed.is_empty() {
             match self.store.put_servers(&changed).await {
                 Ok(()) => edits.know(changed),

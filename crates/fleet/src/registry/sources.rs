@@ -76,9 +76,10 @@ impl SourceFiles {
 
     /// The source for a definition created through the API.
     pub(crate) fn for_new(&self) -> Source {
-        match self.database {
-            true => database::source(),
-            false => self.mcp(),
+        if self.database {
+            database::source()
+        } else {
+            self.mcp()
         }
     }
 
@@ -227,6 +228,11 @@ pub(super) async fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ReadError>
     }
 }
 
+/// The text of a file.
+pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes).map_err(|_| Problem::new("", "is not UTF-8 text"))
+}
+
 /// `None` if the file does not exist and never did.
 fn take(
     kind: SourceKind,
@@ -249,11 +255,7 @@ fn judge(kind: SourceKind, bytes: Vec<u8>, old: Option<&FileState>) -> FileState
             ..old.clone()
         };
     }
-    let parsed = match std::str::from_utf8(&bytes) {
-        Ok(text) => parse_file(text, dialect(kind)),
-        Err(_) => Err(Problem::new("", "is not UTF-8 text")),
-    };
-    match parsed {
+    match text_of(&bytes).and_then(|text| parse_file(text, dialect(kind))) {
         Ok(parsed) => FileState {
             kind,
             good: bytes.into(),

@@ -70,8 +70,9 @@ pub(super) fn servers(before: &Desired, after: &Desired) {
     said.extend(all("changed", after.keys().filter(other).collect()));
     let gone = before.keys().filter(|name| !after.contains_key(*name));
     said.extend(all("removed", gone.collect()));
-    match said.is_empty() {
-        true => tracing::debug!("the files were read: no server changed"),
-        false => tracing::info!("the files were read: {}", said.join("; ")),
+    if said.is_empty() {
+        tracing::debug!("the files were read: no server changed");
+    } else {
+        tracing::info!("the files were read: {}", said.join("; "));
     }
 }

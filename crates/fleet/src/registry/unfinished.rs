@@ -14,16 +14,12 @@ use store::{ServerRecord, StoreError, StoreErrorKind};
 
 /// A server that is removed from its source, or renamed there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct UnfinishedMove {
+pub(super) struct UnfinishedEdit {
     source: SourceKind,
     from: ServerName,
     to: Option<ServerName>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct UnfinishedEdit {
-    edit: UnfinishedMove,
     /// The source is known to contain the change.
+    #[serde(skip)]
     saved: bool,
 }
 
@@ -40,10 +36,11 @@ impl Registry {
         // A store that accepts no writes refuses this one, while nothing has
         // changed yet.
         self.store.put_server(record).await?;
-        let edit = UnfinishedMove {
+        let edit = UnfinishedEdit {
             source: draft.source.kind,
             from: record.name.clone(),
             to: to.cloned(),
+            saved: false,
         };
         self.note(Some(&edit)).await?;
         let undo = draft.reverse();
@@ -66,8 +63,7 @@ impl Registry {
             }
             // The file may have been replaced in spite of the error.
             Err(failure) => {
-                let saved = false;
-                edits.unfinished = Some(UnfinishedEdit { edit, saved });
+                edits.unfinished = Some(edit);
                 if let Err(error) = self.finish(edits).await {
                     tell(record, &error);
                 }
@@ -77,19 +73,20 @@ impl Registry {
     }
 
     /// The definition has moved: updates the state in memory.
-    fn saved(&self, edits: &mut Edits, edit: UnfinishedMove) {
+    fn saved(&self, edits: &mut Edits, edit: UnfinishedEdit) {
         let record = edits.records.remove(edit.from.as_str());
         if let Some(to) = &edit.to {
             self.runs.lock().rename(edit.from.as_str(), to.as_str());
-            edits.know(
-                record
-                    .map(|record| named(&record, to))
-                    .into_iter()
-                    .collect(),
-            );
+            let named = record.map(|record| ServerRecord {
+                name: to.clone(),
+                ..record
+            });
+            edits.know(named.into_iter().collect());
         }
-        let saved = true;
-        edits.unfinished = Some(UnfinishedEdit { edit, saved });
+        edits.unfinished = Some(UnfinishedEdit {
+            saved: true,
+            ..edit
+        });
     }
 
     /// Restores the definition, because the store will never accept the change.
@@ -121,10 +118,10 @@ impl Registry {
     /// Completes an interrupted edit, if there is one. The edit is valid if its
     /// source contains the change.
     pub(super) async fn finish(&self, edits: &mut Edits) -> Result<(), RegistryError> {
-        let Some(UnfinishedEdit { edit, saved }) = edits.unfinished.clone() else {
+        let Some(edit) = edits.unfinished.clone() else {
             return Ok(());
         };
-        if !saved {
+        if !edit.saved {
             let source = self.files.source(edit.source);
             let draft = self.draft(&source, edits).await?;
             if draft.has(edit.from.as_str())? {
@@ -133,8 +130,9 @@ impl Registry {
             }
             self.saved(edits, edit.clone());
         }
-        let moved = self.store.server_moved(&edit.from, edit.to.as_ref());
-        moved.await?;
+        self.store
+            .server_moved(&edit.from, edit.to.as_ref())
+            .await?;
         self.forget_note(edits).await;
         Ok(())
     }
@@ -155,7 +153,7 @@ impl Registry {
         }
     }
 
-    async fn note(&self, edit: Option<&UnfinishedMove>) -> Result<(), StoreError> {
+    async fn note(&self, edit: Option<&UnfinishedEdit>) -> Result<(), StoreError> {
         let text = |edit| serde_json::to_vec(edit).expect("names are text");
         let note = edit.map(text);
         let directory = self.data_dir.clone();
@@ -167,9 +165,7 @@ impl Registry {
     pub(super) async fn noted(&self) -> Result<Option<UnfinishedEdit>, StoreError> {
         let directory = self.data_dir.clone();
         let note = on_the_disk(move || store::unfinished_edit(&directory)).await?;
-        let edit = note.and_then(|note| serde_json::from_slice(&note).ok());
-        let saved = false;
-        Ok(edit.map(|edit| UnfinishedEdit { edit, saved }))
+        Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 }
 
@@ -178,13 +174,6 @@ async fn on_the_disk<T: Send + 'static>(
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
-}
-
-pub(super) fn named(record: &ServerRecord, name: &ServerName) -> ServerRecord {
-    ServerRecord {
-        name: name.clone(),
-        ..record.clone()
-    }
 }
 
 /// Whether the store has certainly changed nothing, and will not later.

@@ -11,7 +11,7 @@ use config::layers::{MergedServer, Source, SourceKind};
 use config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
 /// The desired state of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DesiredServer {
     pub id: Uuid,
     /// The name as written in the file, even if it is invalid.
@@ -75,10 +75,8 @@ impl Occasion<'_> {
             (_, Some(before)) if before.spec != next.spec || before.source != next.source => {
                 RunCause::Changed(via)
             }
-            (_, Some(before)) if before.run != next.run => match next.run {
-                true => RunCause::Start,
-                false => RunCause::Stop,
-            },
+            (_, Some(before)) if !before.run && next.run => RunCause::Start,
+            (_, Some(before)) if before.run && !next.run => RunCause::Stop,
             (_, Some(before)) => before.cause,
         }
     }
