@@ -46,9 +46,7 @@ impl ServerManager {
 
     /// By name or id.
     pub fn find(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
-        self.registry
-            .find(server)
-            .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
+        self.registry.found(server)
     }
 
     pub fn show(&self, server: &str) -> Result<ManagedServer, RegistryError> {
@@ -145,16 +143,15 @@ impl ServerManager {
 
     /// The details once the supervisor has seen the change.
     async fn taken_up(&self, wanted: Arc<DesiredServer>) -> ManagedServer {
-        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
-        let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
-        let record = record(&wanted, view.as_ref());
+        let record = self.details_once(&wanted, |_| true, TAKE_UP_WAIT).await;
         ManagedServer { wanted, record }
     }
 
     /// The details once the change has settled, with a warning if the store has
     /// not recorded it.
     async fn acted(&self, wanted: &DesiredServer) -> ServerDetails {
-        let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
+        let settled = self.details_once(wanted, |view| view.settled, START_WAIT);
+        let (mut record, recorded) = tokio::join!(settled, self.registry.recorded());
         if let Err(reason) = recorded {
             record.warn(format!(
                 "this is in force but not recorded yet: {reason}; it is recorded as soon as the \
@@ -164,11 +161,15 @@ impl ServerManager {
         record
     }
 
-    /// The details once the change has settled.
-    async fn settled(&self, wanted: &DesiredServer) -> ServerDetails {
-        let settled =
-            |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
-        let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;
+    /// The details once the snapshot shows the change and `fits`, or after `limit`.
+    async fn details_once(
+        &self,
+        wanted: &DesiredServer,
+        fits: impl Fn(&ServerView) -> bool,
+        limit: Duration,
+    ) -> ServerDetails {
+        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation && fits(view);
+        let view = self.fleet.wait(&wanted.name, seen, limit).await;
         record(wanted, view.as_ref())
     }
 }
