@@ -1,7 +1,10 @@
 //! The tools' work: each reads its arguments strictly, calls the function that
 //! REST calls, and returns the outcome twice, as structure and as text.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::ToolArguments;
@@ -10,12 +13,10 @@ use super::tools::ControlTool;
 use super::{Control, ControlResult};
 use crate::failure::failed_tool;
 use crate::members::ObjectWriter;
-use crate::record::ServerDetails;
 use crate::resolve::unknown;
 use config::Problem;
 use config::body::merge_patch;
 use fleet::CallRequest;
-use fleet::log::LogLine;
 use fleet::registry::{EditBasis, RegistryError, SourceError, UpdateError};
 use store::{StoreError, StoreErrorKind};
 use upstream::UpstreamError;
@@ -23,21 +24,11 @@ use wire::Era;
 use wire::meta::SERVER_INFO;
 use wire::object::{self, is_null, member};
 
-/// Why a tool failed. The text is for a model to read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ControlError {
-    #[error("{}", listed(.0))]
-    Problems(Vec<Problem>),
-    #[error("{}", discreet(.0))]
-    Registry(#[from] RegistryError),
-}
-
-impl From<UpdateError> for ControlError {
-    fn from(error: UpdateError) -> ControlError {
-        match error {
-            UpdateError::Problems(problems) => ControlError::Problems(problems),
-            UpdateError::Registry(error) => ControlError::Registry(error),
-        }
+/// Why a tool failed, for a model to read.
+fn refusal(error: &UpdateError) -> String {
+    match error {
+        UpdateError::Problems(problems) => listed(problems),
+        UpdateError::Registry(error) => discreet(error),
     }
 }
 
@@ -65,26 +56,6 @@ fn discreet(error: &RegistryError) -> String {
     }
 }
 
-/// The arguments that name the server.
-const WHICH: [&str; 2] = ["server", "name"];
-
-#[derive(Serialize)]
-struct ServerList {
-    servers: Vec<ServerDetails>,
-}
-
-#[derive(Serialize)]
-struct RemovedServer {
-    removed: String,
-    /// Set when another definition of the same name is in force now.
-    uncovered: bool,
-}
-
-#[derive(Serialize)]
-struct LogLines {
-    lines: Vec<LogLine>,
-}
-
 impl Control {
     pub(super) async fn call(&self, request: &CallRequest) -> ControlResult {
         let params = request.params.as_deref();
@@ -97,7 +68,7 @@ impl Control {
         let done = self.act(tool, arguments.unwrap_or(object::empty())).await;
         Ok(match done {
             Ok(outcome) => self.result(&outcome),
-            Err(refusal) => failed_tool(&refusal.to_string(), Era::Modern),
+            Err(error) => failed_tool(&refusal(&error), Era::Modern),
         })
     }
 
@@ -105,18 +76,15 @@ impl Control {
         &self,
         tool: ControlTool,
         arguments: &RawValue,
-    ) -> Result<Box<RawValue>, ControlError> {
+    ) -> Result<Box<RawValue>, UpdateError> {
         let servers = &self.servers;
+        let server = || ToolArguments::read(arguments, &["server", "name"])?.server();
         match tool {
             ControlTool::ListServers => {
                 ToolArguments::read(arguments, &[])?;
-                let servers = servers.list();
-                structured(&ServerList { servers })
+                structured(&BTreeMap::from([("servers", servers.list())]))
             }
-            ControlTool::GetServer => {
-                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                structured(&servers.show(&server)?.record)
-            }
+            ControlTool::GetServer => structured(&servers.show(&server()?)?.record),
             ControlTool::AddServer => {
                 structured(&servers.create(arguments.get().as_bytes()).await?.record)
             }
@@ -128,30 +96,19 @@ impl Control {
                 structured(&updated.record)
             }
             ControlTool::RemoveServer => {
-                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                let gone = servers.remove(&server).await?;
-                structured(&RemovedServer {
-                    removed: gone.name.to_string(),
-                    uncovered: servers.registry.find(&gone.name).is_some(),
-                })
+                let gone = servers.remove(&server()?).await?;
+                // Whether another definition of the same name is in force now.
+                let uncovered = servers.registry.find(&gone.name).is_some();
+                structured(&json!({"removed": &*gone.name, "uncovered": uncovered}))
             }
-            ControlTool::StartServer => {
-                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                structured(&servers.start(&server).await?)
-            }
-            ControlTool::StopServer => {
-                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                structured(&servers.stop(&server).await?)
-            }
-            ControlTool::RestartServer => {
-                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                structured(&servers.restart(&server).await?)
-            }
+            ControlTool::StartServer => structured(&servers.start(&server()?).await?),
+            ControlTool::StopServer => structured(&servers.stop(&server()?).await?),
+            ControlTool::RestartServer => structured(&servers.restart(&server()?).await?),
             ControlTool::ServerLogs => {
                 let given = ToolArguments::read(arguments, &["server", "name", "from", "limit"])?;
                 let limit = given.amount("limit")?;
                 let lines = servers.logs(&given.server()?, given.count("from")?, limit)?;
-                structured(&LogLines { lines })
+                structured(&BTreeMap::from([("lines", lines)]))
             }
             ControlTool::ListTools => {
                 let given = ToolArguments::read(arguments, &["search", "server", "name", "limit"])?;
@@ -166,7 +123,7 @@ impl Control {
 
     /// The structure, and the same as text for clients that know no other.
     fn result(&self, outcome: &RawValue) -> Box<RawValue> {
-        let content = serde_json::json!([{"type": "text", "text": outcome.get()}]);
+        let content = json!([{"type": "text", "text": outcome.get()}]);
         let mut result = ObjectWriter::new();
         result.json("content", &content.to_string());
         result.json("structuredContent", outcome.get());
@@ -180,6 +137,6 @@ impl Control {
     }
 }
 
-fn structured(outcome: &impl Serialize) -> Result<Box<RawValue>, ControlError> {
+fn structured(outcome: &impl Serialize) -> Result<Box<RawValue>, UpdateError> {
     Ok(to_raw_value(outcome).expect("plain data serialises into memory"))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -10,7 +11,9 @@ use crate::record::shape::{self, object};
 use config::schema::request;
 use fleet::catalog::{Catalog, CatalogItem, ListFacts, ListKind};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Its name is its variant's, in snake case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum ControlTool {
     ListServers,
     GetServer,
@@ -23,23 +26,6 @@ pub(super) enum ControlTool {
     ServerLogs,
     ListTools,
 }
-
-/// The tool's `annotations`.
-struct ToolHints {
-    reads: bool,
-    destroys: bool,
-    /// A second call changes nothing.
-    repeats: bool,
-    /// It reaches beyond Portway: a server that is started may do anything.
-    open: bool,
-}
-
-const READING: ToolHints = ToolHints {
-    reads: true,
-    destroys: false,
-    repeats: true,
-    open: false,
-};
 
 impl ControlTool {
     const ALL: [ControlTool; 10] = [
@@ -56,24 +42,7 @@ impl ControlTool {
     ];
 
     pub(super) fn named(name: &str) -> Option<ControlTool> {
-        ControlTool::ALL
-            .into_iter()
-            .find(|tool| tool.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            ControlTool::ListServers => "list_servers",
-            ControlTool::GetServer => "get_server",
-            ControlTool::AddServer => "add_server",
-            ControlTool::UpdateServer => "update_server",
-            ControlTool::RemoveServer => "remove_server",
-            ControlTool::StartServer => "start_server",
-            ControlTool::StopServer => "stop_server",
-            ControlTool::RestartServer => "restart_server",
-            ControlTool::ServerLogs => "server_logs",
-            ControlTool::ListTools => "list_tools",
-        }
+        serde_json::from_value(name.into()).ok()
     }
 
     fn title(self) -> &'static str {
@@ -136,27 +105,18 @@ impl ControlTool {
         }
     }
 
-    fn hints(self) -> ToolHints {
-        let (destroys, repeats, open) = match self {
+    /// Whether it only reads, may destroy, changes nothing when it is repeated,
+    /// and reaches beyond Portway: a command that is run may do anything.
+    fn hints(self) -> [bool; 4] {
+        match self {
+            ControlTool::AddServer | ControlTool::RestartServer => [false, true, false, true],
+            ControlTool::UpdateServer => [false, true, true, true],
+            ControlTool::RemoveServer | ControlTool::StopServer => [false, true, true, false],
+            ControlTool::StartServer => [false, false, true, true],
             ControlTool::ListServers
             | ControlTool::GetServer
             | ControlTool::ServerLogs
-            | ControlTool::ListTools => {
-                return READING;
-            }
-            // A command that is run may do anything.
-            ControlTool::AddServer => (true, false, true),
-            ControlTool::UpdateServer => (true, true, true),
-            ControlTool::RemoveServer => (true, true, false),
-            ControlTool::StartServer => (false, true, true),
-            ControlTool::StopServer => (true, true, false),
-            ControlTool::RestartServer => (true, false, true),
-        };
-        ToolHints {
-            reads: false,
-            destroys,
-            repeats,
-            open,
+            | ControlTool::ListTools => [true, false, true, false],
         }
     }
 
@@ -185,10 +145,8 @@ impl ControlTool {
                     "description": "The number (seq) of the first line wanted."});
                 let limit = json!({"type": "integer", "minimum": 0, "default": 200,
                     "description": "The most lines wanted; the newest are kept."});
-                object(
-                    &[],
-                    &[&which[..], &[("from", &from), ("limit", &limit)]].concat(),
-                )
+                let all = [&which[..], &[("from", &from), ("limit", &limit)]].concat();
+                object(&[], &all)
             }
             ControlTool::ListTools => {
                 let search = json!({"type": "string",
@@ -204,7 +162,7 @@ impl ControlTool {
     fn output(self) -> Value {
         let record = || shape::server(&shape::config(), &shape::problem());
         let list = |of: Value| json!({"type": "array", "items": of});
-        let text = json!({"type": "string"});
+        let text = shape::text();
         match self {
             ControlTool::ListServers => object(&[("servers", &list(record()))], &[]),
             ControlTool::RemoveServer => {
@@ -225,27 +183,26 @@ impl ControlTool {
                     ],
                     &[("title", &text), ("description", &text)],
                 );
-                let total = json!({"type": "integer", "minimum": 0});
-                object(&[("tools", &list(tool)), ("total", &total)], &[])
+                object(&[("tools", &list(tool)), ("total", &shape::count())], &[])
             }
             _ => record(),
         }
     }
 
     fn item(self) -> CatalogItem {
-        let hints = self.hints();
+        let [reads, destroys, repeats, open] = self.hints();
         let listed = json!({
-            "name": self.name(),
+            "name": self,
             "title": self.title(),
             "description": self.description(),
             "inputSchema": self.input(),
             "outputSchema": self.output(),
             "annotations": {
                 "title": self.title(),
-                "readOnlyHint": hints.reads,
-                "destructiveHint": hints.destroys,
-                "idempotentHint": hints.repeats,
-                "openWorldHint": hints.open,
+                "readOnlyHint": reads,
+                "destructiveHint": destroys,
+                "idempotentHint": repeats,
+                "openWorldHint": open,
             },
         });
         let raw = to_raw_value(&listed).expect("plain data serialises into memory");
