@@ -10,14 +10,19 @@ use tokio::sync::{broadcast, watch};
 
 use super::Scope;
 use super::control::Control;
+use super::listening::ResourceFollower;
+use super::permission::{GrantPermission, Requirement};
 use super::renames::{Catalogs, NameConflicts, Renames};
+use super::resolve::no_resource;
 use super::scope::EntryScope;
 use super::users::UserServers;
 use config::filters::Filters;
 use fleet::catalog::{Catalog, CatalogItem};
-use fleet::{Fleet, Snapshot};
+use fleet::{CallError, Fleet, ResourceSubscription, Snapshot, Subscriptions};
 use store::{ADMIN, EntryId, Grant, Store, StoreChange};
+use upstream::UpstreamError;
 use wire::object::{member, text};
+use wire::{RpcError, code};
 
 /// A change that clients may subscribe to.
 #[derive(Debug)]
@@ -29,16 +34,21 @@ pub(super) enum ChangeEvent {
         offers: u64,
         lists: ListSet,
     },
-    Resource {
-        server: Arc<str>,
-        whose: Option<Arc<str>>,
-        /// The server's own URI.
-        uri: String,
-        /// The server's params.
-        params: Box<RawValue>,
-    },
+    Resource(ResourceChange),
     /// An entry; `None` for any.
     Entry(Option<EntryId>),
+}
+
+/// A changed resource, as its server reports it.
+#[derive(Debug)]
+pub(super) struct ResourceChange {
+    pub server: Arc<str>,
+    /// The owner of the connection that reports it; `None` if shared.
+    pub whose: Option<Arc<str>>,
+    /// The server's own URI.
+    pub uri: String,
+    /// The server's params.
+    pub params: Box<RawValue>,
 }
 
 /// A set of lists.
@@ -63,31 +73,31 @@ impl ListSet {
             prompts: self.prompts && other.prompts,
         }
     }
-}
 
-/// The server and connection that a change comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ChangeSource<'a> {
-    pub server: &'a Arc<str>,
-    pub whose: Option<&'a Arc<str>>,
+    /// The methods of the notifications that these lists have changed.
+    pub(crate) fn notifications(self) -> impl Iterator<Item = &'static str> {
+        let each = [
+            (self.tools, "notifications/tools/list_changed"),
+            (self.resources, "notifications/resources/list_changed"),
+            (self.prompts, "notifications/prompts/list_changed"),
+        ];
+        each.into_iter()
+            .filter_map(|(told, method)| told.then_some(method))
+    }
 }
 
 /// A change as it concerns one subscriber.
 #[derive(Debug)]
 pub(super) enum ChangeNotice<'a> {
-    Nothing,
     Lists(ListSet),
-    Resource {
-        from: ChangeSource<'a>,
-        uri: &'a str,
-        params: &'a RawValue,
-    },
+    Resource(&'a ResourceChange),
     /// The entry has changed: it may not have the followed resources any more.
     Entry,
 }
 
 /// A client that gets the changes of one endpoint.
 pub(super) struct Subscriber {
+    changes: broadcast::Receiver<Arc<ChangeEvent>>,
     scope: Scope,
     store: Arc<dyn Store>,
     users: UserServers,
@@ -96,70 +106,62 @@ pub(super) struct Subscriber {
 }
 
 impl Subscriber {
-    pub(crate) fn new(
-        scope: Scope,
-        store: Arc<dyn Store>,
-        users: UserServers,
-        since: u64,
-    ) -> Subscriber {
-        Subscriber {
-            scope,
-            store,
-            users,
-            since,
+    /// The next change, or `Some(None)` where some were missed. `None` at the
+    /// end. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Option<Arc<ChangeEvent>>> {
+        match self.changes.recv().await {
+            Ok(change) => Some(Some(change)),
+            Err(RecvError::Lagged(_)) => Some(None),
+            Err(RecvError::Closed) => None,
         }
     }
 
-    pub(crate) fn notice<'a>(&mut self, change: &'a ChangeEvent) -> ChangeNotice<'a> {
+    /// What a change means to the client, if anything. After missed changes
+    /// everything may have changed.
+    pub(crate) fn notice<'a>(
+        &mut self,
+        change: Option<&'a ChangeEvent>,
+    ) -> Option<ChangeNotice<'a>> {
         match change {
-            ChangeEvent::Lists {
+            Some(ChangeEvent::Lists {
                 server,
                 offers,
                 lists,
-            } if *offers > self.since => {
+            }) => {
                 let lists = lists.and(self.shows(server.as_deref()));
-                match lists == ListSet::default() {
-                    true => ChangeNotice::Nothing,
-                    false => ChangeNotice::Lists(lists),
-                }
+                let news = *offers > self.since && lists != ListSet::default();
+                news.then_some(ChangeNotice::Lists(lists))
             }
-            ChangeEvent::Lists { .. } => ChangeNotice::Nothing,
-            ChangeEvent::Resource {
-                server,
-                whose,
-                uri,
-                params,
-            } if self.shows(Some(server)).resources => {
-                let whose = whose.as_ref();
-                ChangeNotice::Resource {
-                    from: ChangeSource { server, whose },
-                    uri,
-                    params,
-                }
+            Some(ChangeEvent::Resource(change)) => {
+                let shown = self.may_follow(&change.server);
+                shown.then_some(ChangeNotice::Resource(change))
             }
-            ChangeEvent::Resource { .. } => ChangeNotice::Nothing,
-            ChangeEvent::Entry(which) => match self.scope.grant() {
-                Some(grant) if which.is_none_or(|which| which == grant.entry) => self.refresh(),
-                _ => ChangeNotice::Nothing,
-            },
+            Some(ChangeEvent::Entry(which)) => {
+                let entry = self.scope.grant()?.entry;
+                let changed = which.is_none_or(|which| which == entry) && self.refresh();
+                changed.then_some(ChangeNotice::Entry)
+            }
+            None => {
+                self.refresh();
+                Some(ChangeNotice::Entry)
+            }
         }
     }
 
-    /// Takes the entry as it is now.
-    pub(crate) fn refresh(&mut self) -> ChangeNotice<'static> {
+    /// Takes the entry as it is now; false if it has not changed.
+    fn refresh(&mut self) -> bool {
         let Scope::Entry(known) = &self.scope else {
-            return ChangeNotice::Nothing;
+            return false;
         };
-        match self.store.grant_of(known.grant().entry) {
-            Some(now) if Arc::ptr_eq(&now, known.grant()) => ChangeNotice::Nothing,
-            Some(now) => {
-                let filter = known.filter().cloned();
-                self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
-                ChangeNotice::Entry
+        // A closed entry shows nothing until it comes back.
+        if let Some(now) = self.store.grant_of(known.grant().entry) {
+            if Arc::ptr_eq(&now, known.grant()) {
+                return false;
             }
-            // Closed: it shows nothing until it comes back.
-            None => ChangeNotice::Entry,
+            let filter = known.filter().cloned();
+            self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
         }
+        true
     }
 
     /// Whether resources of a server may be followed.
@@ -176,9 +178,10 @@ impl Subscriber {
             (Scope::Server { filter, .. }, None) if filter.is_some() => ListSet::ALL,
             (Scope::Entry(entry), Some(server)) => {
                 let grant = entry.grant();
-                match self.users.may_use(&grant.owner, server) {
-                    true => granted(grant, server),
-                    false => ListSet::default(),
+                if self.users.may_use(&grant.owner, server) {
+                    granted(grant, server)
+                } else {
+                    ListSet::default()
                 }
             }
             // The servers open to users, or the filter, may have changed.
@@ -209,20 +212,73 @@ fn granted(grant: &Grant, server: &str) -> ListSet {
     }
 }
 
-/// Publishes every change from now on.
-pub(super) fn watch(
-    fleet: &Fleet,
-    store: &dyn Store,
-    filters: watch::Receiver<Arc<Filters>>,
-    control: Option<Arc<Control>>,
-    changes: &broadcast::Sender<Arc<ChangeEvent>>,
-    renames: &broadcast::Sender<Arc<Renames>>,
-) {
-    tokio::spawn(watch_filters(filters, changes.clone()));
-    let lists = watch_lists(fleet.clone(), control, changes.clone(), renames.clone());
-    tokio::spawn(lists);
-    tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
-    tokio::spawn(watch_entries(store.changes(), changes.clone()));
+/// Changes that a subscriber may be behind by.
+const CHANGES: usize = 1024;
+
+/// The changes that clients may subscribe to, in one place: lists from the
+/// snapshots, resources from the notifications of their servers.
+#[derive(Clone)]
+pub(super) struct Hub(Arc<HubShared>);
+
+struct HubShared {
+    fleet: Fleet,
+    store: Arc<dyn Store>,
+    users: UserServers,
+    changes: broadcast::Sender<Arc<ChangeEvent>>,
+    subscriptions: Subscriptions,
+}
+
+impl Hub {
+    /// Must be called inside the runtime: it starts to watch at once.
+    pub(crate) fn new(
+        fleet: &Fleet,
+        store: &Arc<dyn Store>,
+        users: &UserServers,
+        control: Option<Arc<Control>>,
+        renames: &broadcast::Sender<Arc<Renames>>,
+    ) -> Hub {
+        let (changes, _) = broadcast::channel(CHANGES);
+        tokio::spawn(watch_filters(users.filters(), changes.clone()));
+        let lists = watch_lists(fleet.clone(), control, changes.clone(), renames.clone());
+        tokio::spawn(lists);
+        tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
+        tokio::spawn(watch_entries(store.changes(), changes.clone()));
+        Hub(Arc::new(HubShared {
+            fleet: fleet.clone(),
+            store: store.clone(),
+            users: users.clone(),
+            changes,
+            subscriptions: Subscriptions::new(fleet.clone()),
+        }))
+    }
+
+    /// A subscriber to the changes of a scope from now on.
+    pub(crate) fn subscribe(&self, scope: &Scope) -> Subscriber {
+        Subscriber {
+            changes: self.0.changes.subscribe(),
+            scope: scope.clone(),
+            store: self.0.store.clone(),
+            users: self.0.users.clone(),
+            since: self.0.fleet.snapshot().offers,
+        }
+    }
+
+    /// Follows a resource of a server: returns once the server has agreed.
+    pub(crate) async fn follow(
+        &self,
+        follower: ResourceFollower<'_>,
+        server: &Arc<str>,
+        uri: &str,
+    ) -> Result<Arc<ResourceSubscription>, RpcError> {
+        let ResourceFollower { scope, slot } = follower;
+        let permission = GrantPermission::of(scope, &self.0.store, Requirement::Resources, server);
+        let subscribed = self.0.subscriptions.follow(server, uri, slot, permission);
+        subscribed.await.map_err(|error| match error {
+            UpstreamError::Revoked => no_resource(uri),
+            UpstreamError::Rpc(error) => error,
+            other => RpcError::new(code::INTERNAL, CallError::from(other).to_string()),
+        })
+    }
 }
 
 async fn watch_entries(
@@ -262,11 +318,8 @@ async fn watch_lists(
         let now = catalogs(&snapshot, control.as_deref());
         let mut lists = differences(&known, &now);
         let named = lists.values().any(|lists| lists.tools || lists.prompts);
-        let renamed = match named {
-            true => clashes.follow(&known, &now),
-            false => Vec::new(),
-        };
-        for one in renamed {
+        let renamed = named.then(|| clashes.follow(&known, &now));
+        for one in renamed.into_iter().flatten() {
             let lists = lists.entry(one.server.clone()).or_default();
             lists.tools |= one.tools;
             lists.prompts |= one.prompts;
@@ -363,12 +416,12 @@ async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<ChangeEven
             continue;
         };
         if let Some(uri) = member(params, "uri").and_then(text) {
-            let _ = changes.send(Arc::new(ChangeEvent::Resource {
+            let _ = changes.send(Arc::new(ChangeEvent::Resource(ResourceChange {
                 server: update.server.clone(),
                 whose: update.whose.clone(),
                 uri: uri.into_owned(),
                 params: params.to_owned(),
-            }));
+            })));
         }
     }
 }

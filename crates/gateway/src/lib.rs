@@ -26,7 +26,6 @@ mod elicit;
 mod failure;
 
 pub mod format;
-mod hub;
 mod legacy;
 mod lifetime;
 mod listening;
@@ -74,8 +73,8 @@ pub use view::{RouteTarget, ToolList, View, Views};
 
 use activity::Activity;
 use call::Call;
+use changes::Hub;
 use control::Control;
-use hub::Hub;
 use legacy::LegacyCall;
 use listening::SessionFeeds;
 use modern::ModernCall;

@@ -6,11 +6,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 
-use super::changes::{ChangeEvent, ChangeNotice, ChangeSource, ListSet, Subscriber};
-use super::hub::Hub;
+use super::changes::{ChangeEvent, ChangeNotice, Hub, ListSet, ResourceChange, Subscriber};
 use super::lifetime::StreamLifetime;
 use super::members::ObjectWriter;
 use super::resolve::resource_of;
@@ -22,9 +19,6 @@ use wire::meta::SUBSCRIPTION_ID;
 use wire::object::{each_element, member, text};
 use wire::{RpcError, code};
 
-const TOOLS: &str = "notifications/tools/list_changed";
-const RESOURCES: &str = "notifications/resources/list_changed";
-const PROMPTS: &str = "notifications/prompts/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 /// Resources in one listen, or followed by one session.
 const MAX_FOLLOWED: usize = 1000;
@@ -40,8 +34,9 @@ struct FollowedResource {
 
 impl FollowedResource {
     /// The client's URI of the change, if it is this resource or a part of it.
-    fn changed_uri(&self, view: &View, from: ChangeSource<'_>, uri: &str) -> Option<String> {
-        let ChangeSource { server, whose } = from;
+    fn changed_uri(&self, view: &View, change: &ResourceChange) -> Option<String> {
+        let ResourceChange { server, uri, .. } = change;
+        let whose = change.whose.as_ref();
         // From the process that serves the subscription, or from one of the
         // client's principal, where one process has become several.
         let own = self.subscription.slot_owner.as_ref() == whose || whose == Some(&self.principal);
@@ -49,11 +44,28 @@ impl FollowedResource {
         if !theirs || !resource_updates::concerns(&self.server_uri, uri) {
             return None;
         }
-        Some(match uri == self.server_uri {
-            true => self.client_uri.clone(),
-            false => view.uri_to_client(server, uri),
+        Some(if *uri == self.server_uri {
+            self.client_uri.clone()
+        } else {
+            view.uri_to_client(server, uri)
         })
     }
+}
+
+/// The notifications of a changed resource for one client, on a listen stream
+/// with the stream's id.
+fn updates<'a>(
+    followed: impl Iterator<Item = &'a FollowedResource>,
+    view: &View,
+    change: &ResourceChange,
+    listen: Option<&RawValue>,
+) -> Vec<Vec<u8>> {
+    let uris = followed.filter_map(|one| one.changed_uri(view, change));
+    uris.map(|uri| {
+        let params = resource_updates::params(&change.params, &uri, listen);
+        wire::notification(UPDATED, Some(&params))
+    })
+    .collect()
 }
 
 /// The client that follows a resource.
@@ -86,7 +98,6 @@ pub(super) struct ListenStream {
     view: Arc<View>,
     wanted: ListSet,
     followed: Vec<FollowedResource>,
-    changes: Receiver<Arc<ChangeEvent>>,
     ready: Vec<Vec<u8>>,
     lifetime: StreamLifetime,
 }
@@ -101,14 +112,10 @@ impl ListenStream {
         lifetime: StreamLifetime,
     ) -> Result<ListenStream, RpcError> {
         let wanted = params.and_then(|params| member(params, "notifications"));
-        let Some(wanted) = wanted else {
-            return Err(RpcError::new(
-                code::INVALID_PARAMS,
-                "notifications: is missing",
-            ));
-        };
+        let missing = || RpcError::new(code::INVALID_PARAMS, "notifications: is missing");
+        let wanted = wanted.ok_or_else(missing)?;
         // Before the acknowledgement, so that no change after it is missed.
-        let (changes, subscriber) = hub.subscribe(follower.scope);
+        let subscriber = hub.subscribe(follower.scope);
         let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
         let mut uris = Vec::new();
         if let Some(list) = member(wanted, "resourceSubscriptions") {
@@ -126,13 +133,13 @@ impl ListenStream {
             id: id.to_owned(),
             subscriber,
             wanted: ListSet {
-                tools: asks("toolsListChanged") && view.has("tools"),
-                resources: asks("resourcesListChanged") && view.has("resources"),
-                prompts: asks("promptsListChanged") && view.has("prompts"),
-            },
+                tools: asks("toolsListChanged"),
+                resources: asks("resourcesListChanged"),
+                prompts: asks("promptsListChanged"),
+            }
+            .and(view.offered_lists()),
             view,
             followed,
-            changes,
             ready: Vec::new(),
             lifetime,
         };
@@ -179,46 +186,28 @@ impl ListenStream {
         holder.object("_meta", &meta);
     }
 
-    fn notify(&mut self, change: &ChangeEvent) {
+    fn notify(&mut self, change: Option<&ChangeEvent>) {
         match self.subscriber.notice(change) {
-            ChangeNotice::Nothing => {}
-            ChangeNotice::Lists(lists) => self.tell_lists(lists),
-            ChangeNotice::Entry => self.entry_changed(),
-            ChangeNotice::Resource { from, uri, params } => {
-                let told = self.followed.iter();
-                let told = told.filter_map(|one| one.changed_uri(&self.view, from, uri));
-                for uri in told {
-                    let params = resource_updates::params(params, &uri, Some(&self.id));
-                    self.ready.push(wire::notification(UPDATED, Some(&params)));
-                }
+            None => {}
+            Some(ChangeNotice::Lists(lists)) => self.tell_lists(lists),
+            Some(ChangeNotice::Entry) => {
+                let subscriber = &self.subscriber;
+                self.followed
+                    .retain(|one| subscriber.may_follow(&one.server));
+                self.tell_lists(ListSet::ALL);
+            }
+            Some(ChangeNotice::Resource(change)) => {
+                let followed = self.followed.iter();
+                let told = updates(followed, &self.view, change, Some(&self.id));
+                self.ready.extend(told);
             }
         }
     }
 
-    fn entry_changed(&mut self) {
-        let subscriber = &self.subscriber;
-        self.followed
-            .retain(|one| subscriber.may_follow(&one.server));
-        self.tell_lists(ListSet::ALL);
-    }
-
-    /// Changes were missed: everything may have changed.
-    fn missed(&mut self) {
-        self.subscriber.refresh();
-        self.entry_changed();
-    }
-
     fn tell_lists(&mut self, lists: ListSet) {
-        let told = lists.and(self.wanted);
-        for (told, method) in [
-            (told.tools, TOOLS),
-            (told.resources, RESOURCES),
-            (told.prompts, PROMPTS),
-        ] {
-            if told {
-                let message = self.message(method, ObjectWriter::new());
-                self.ready.push(message);
-            }
+        for method in lists.and(self.wanted).notifications() {
+            let message = self.message(method, ObjectWriter::new());
+            self.ready.push(message);
         }
     }
 
@@ -236,10 +225,9 @@ impl ListenStream {
                 return ReplyItem::Message(self.ready.remove(0).into());
             }
             tokio::select! {
-                change = self.changes.recv() => match change {
-                    Ok(change) => self.notify(&change),
-                    Err(RecvError::Lagged(_)) => self.missed(),
-                    Err(RecvError::Closed) => return ReplyItem::Last(self.end()),
+                change = self.subscriber.next() => match change {
+                    Some(change) => self.notify(change.as_deref()),
+                    None => return ReplyItem::Last(self.end()),
                 },
                 () = self.lifetime.token().cancelled() => return ReplyItem::Last(self.end()),
             }
@@ -251,9 +239,11 @@ impl ListenStream {
 #[derive(Clone, Default)]
 pub(super) struct SessionFeeds(Arc<Mutex<HashMap<usize, SessionFeed>>>);
 
+#[derive(Clone)]
 struct SessionFeed {
     session: Weak<Session>,
-    followed: HashMap<String, FollowedResource>,
+    /// By the client's URI.
+    followed: Arc<Mutex<HashMap<String, FollowedResource>>>,
 }
 
 impl SessionFeeds {
@@ -273,82 +263,34 @@ impl SessionFeeds {
         session: &Arc<Session>,
     ) {
         let key = Arc::as_ptr(session) as usize;
+        let feed = SessionFeed {
+            session: Arc::downgrade(session),
+            followed: Arc::default(),
+        };
         {
             let mut feeds = self.0.lock();
             let known = feeds.get(&key);
-            if known.is_some_and(|feed| feed.session.ptr_eq(&Arc::downgrade(session))) {
+            if known.is_some_and(|known| known.session.ptr_eq(&feed.session)) {
                 return;
             }
-            let feed = SessionFeed {
-                session: Arc::downgrade(session),
-                followed: HashMap::new(),
-            };
-            feeds.insert(key, feed);
+            feeds.insert(key, feed.clone());
         }
         let (feeds, view) = (self.clone(), view.clone());
         let ended = session.forgotten().clone();
-        let session = Arc::downgrade(session);
-        let (mut changes, mut subscriber) = hub.subscribe(&caller.scope);
+        let mut subscriber = hub.subscribe(&caller.scope);
         tokio::spawn(async move {
             loop {
                 let change = tokio::select! {
-                    change = changes.recv() => change,
+                    change = subscriber.next() => change,
                     () = ended.cancelled() => break,
                 };
-                let Some(session) = session.upgrade() else {
+                let (Some(change), Some(session)) = (change, feed.session.upgrade()) else {
                     break;
                 };
-                match change {
-                    Ok(change) => match subscriber.notice(&change) {
-                        ChangeNotice::Entry => feeds.entry_changed(key, &session, &subscriber),
-                        news => feeds.notify(key, &session, &view, news),
-                    },
-                    Err(RecvError::Lagged(_)) => {
-                        subscriber.refresh();
-                        feeds.entry_changed(key, &session, &subscriber);
-                    }
-                    Err(RecvError::Closed) => break,
-                }
+                feed.notify(&session, &view, &mut subscriber, change.as_deref());
             }
             feeds.0.lock().remove(&key);
         });
-    }
-
-    /// The entry has changed, or changes were missed.
-    fn entry_changed(&self, key: usize, session: &Session, subscriber: &Subscriber) {
-        let ended: Vec<FollowedResource> = match self.0.lock().get_mut(&key) {
-            Some(feed) => {
-                let ended = feed
-                    .followed
-                    .extract_if(|_, one| !subscriber.may_follow(&one.server));
-                ended.map(|(_, one)| one).collect()
-            }
-            None => Vec::new(),
-        };
-        // Outside the lock: ending it talks to a task.
-        drop(ended);
-        tell_lists(session, ListSet::ALL);
-    }
-
-    fn notify(&self, key: usize, session: &Session, view: &View, news: ChangeNotice<'_>) {
-        match news {
-            ChangeNotice::Nothing | ChangeNotice::Entry => {}
-            ChangeNotice::Lists(lists) => tell_lists(session, lists),
-            ChangeNotice::Resource { from, uri, params } => {
-                let told: Vec<String> = match self.0.lock().get(&key) {
-                    Some(feed) => feed
-                        .followed
-                        .values()
-                        .filter_map(|one| one.changed_uri(view, from, uri))
-                        .collect(),
-                    None => Vec::new(),
-                };
-                for uri in told {
-                    let params = resource_updates::params(params, &uri, None);
-                    session.send(wire::notification(UPDATED, Some(&params)).into());
-                }
-            }
-        }
     }
 
     /// `resources/subscribe` of a session that is attached.
@@ -361,43 +303,58 @@ impl SessionFeeds {
         uri: &str,
     ) -> Result<(), RpcError> {
         let key = Arc::as_ptr(session) as usize;
-        let full = |feeds: &HashMap<usize, SessionFeed>| {
-            feeds
-                .get(&key)
-                .is_none_or(|feed| feed.followed.len() >= MAX_FOLLOWED)
-        };
-        if full(&self.0.lock()) {
+        let feed = self.0.lock().get(&key).cloned();
+        let room = |feed: &SessionFeed| feed.followed.lock().len() < MAX_FOLLOWED;
+        let Some(feed) = feed.filter(room) else {
             let text =
                 format!("too many subscriptions: a session can follow {MAX_FOLLOWED} resources");
             return Err(RpcError::new(code::INTERNAL, text));
-        }
+        };
         let followed = follow(hub, follower, view, uri).await?;
-        if let Some(feed) = self.0.lock().get_mut(&key) {
-            feed.followed.insert(uri.to_owned(), followed);
-        }
+        feed.followed.lock().insert(uri.to_owned(), followed);
         Ok(())
     }
 
     pub(crate) fn unsubscribe(&self, session: &Arc<Session>, uri: &str) {
         let key = Arc::as_ptr(session) as usize;
-        let ended = self
-            .0
-            .lock()
-            .get_mut(&key)
-            .and_then(|feed| feed.followed.remove(uri));
-        // Outside the lock: ending it talks to a task.
-        drop(ended);
+        let feed = self.0.lock().get(&key).cloned();
+        // Dropped outside the lock: ending it talks to a task.
+        let _ended = feed.and_then(|feed| feed.followed.lock().remove(uri));
+    }
+}
+
+impl SessionFeed {
+    fn notify(
+        &self,
+        session: &Session,
+        view: &View,
+        subscriber: &mut Subscriber,
+        change: Option<&ChangeEvent>,
+    ) {
+        match subscriber.notice(change) {
+            None => {}
+            Some(ChangeNotice::Lists(lists)) => tell_lists(session, lists),
+            Some(ChangeNotice::Entry) => {
+                let mut followed = self.followed.lock();
+                let ended = followed.extract_if(|_, one| !subscriber.may_follow(&one.server));
+                let ended: Vec<_> = ended.collect();
+                // Outside the lock: ending it talks to a task.
+                drop(followed);
+                drop(ended);
+                tell_lists(session, ListSet::ALL);
+            }
+            Some(ChangeNotice::Resource(change)) => {
+                let told = updates(self.followed.lock().values(), view, change, None);
+                for message in told {
+                    session.send(message.into());
+                }
+            }
+        }
     }
 }
 
 pub(super) fn tell_lists(session: &Session, lists: ListSet) {
-    for (told, method) in [
-        (lists.tools, TOOLS),
-        (lists.resources, RESOURCES),
-        (lists.prompts, PROMPTS),
-    ] {
-        if told {
-            session.send(wire::notification(method, None).into());
-        }
+    for method in lists.notifications() {
+        session.send(wire::notification(method, None).into());
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::ability::Abilities;
-use super::changes::ListSet;
 use super::listening::{ListenStream, ResourceFollower, tell_lists};
 use super::reply::ReplyState;
 use super::{
@@ -147,13 +146,7 @@ impl Gateway {
     /// Notifies a session that reconnects, and may have missed changes, to list
     /// everything again.
     pub fn missed(&self, caller: &Caller, session: &Session) {
-        let view = self.view(caller);
-        let offered = ListSet {
-            tools: view.has("tools"),
-            resources: view.has("resources"),
-            prompts: view.has("prompts"),
-        };
-        tell_lists(session, offered);
+        tell_lists(session, self.view(caller).offered_lists());
     }
 }
 

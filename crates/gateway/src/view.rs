@@ -25,6 +25,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::body::PreparedResult;
+use super::changes::ListSet;
 use super::control::Control;
 use super::uris::{self, UriRole};
 use fleet::catalog::ListKind;
@@ -183,6 +184,15 @@ impl View {
     /// Whether the endpoint declares a capability.
     pub fn has(&self, capability: &str) -> bool {
         self.info.offers(capability)
+    }
+
+    /// The lists that the endpoint declares.
+    pub(crate) fn offered_lists(&self) -> ListSet {
+        ListSet {
+            tools: self.has("tools"),
+            resources: self.has("resources"),
+            prompts: self.has("prompts"),
+        }
     }
 
     /// A server's result with its URIs as this endpoint's clients know them.
