@@ -168,10 +168,10 @@ fn tool(
         .and(whole)
         .map(|whole| remove_members(whole, &["task"]).into_owned());
     let route = match view.tool(&name) {
-        Some(target) if target.task_only => return Err(task_only(&name)),
+        Some(target) if target.traits.task_only => return Err(task_only(&name)),
         Some(target) => CallRoute {
             server_name: Some(target.name.clone()),
-            wrapped: target.wrapped,
+            wrapped: target.traits.wrapped,
             control: target.control.clone(),
             requirement: caller.scope.grant().map(|_| Requirement::Tool {
                 name: name.clone(),

@@ -1,7 +1,6 @@
 //! The catalog of one endpoint, prepared: names, lists as bytes, and the server
 //! behind each name.
 
-mod aliases;
 mod build;
 mod cache;
 mod entry_cache;
@@ -20,19 +19,19 @@ mod texts;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 
 use super::body::PreparedResult;
 use super::changes::ListSet;
 use super::control::Control;
+use super::naming;
 use super::uris::{self, UriRole};
 use fleet::catalog::ListKind;
 use wire::header::ParamHeader;
 use wire::{Era, RpcError, code};
 
-use aliases::Aliases;
 pub use cache::Views;
 use formatted::FormattedLists;
 pub use formatted::ToolList;
@@ -59,7 +58,9 @@ pub struct View {
     /// The reason that the view is empty.
     fault: Option<RpcError>,
     formatted: FormattedLists,
-    aliases: Aliases,
+    /// From the qualified names (SPEC D2) to those of the view, of tools and of
+    /// prompts; made when the first is called.
+    aliases: [OnceLock<HashMap<String, String>>; 2],
     /// Set where Portway itself is the only server.
     control: Option<Arc<Control>>,
 }
@@ -70,18 +71,24 @@ pub struct RouteTarget {
     pub server: Arc<str>,
     /// Its name at the server.
     pub name: String,
-    /// The headers that a modern client must send with it.
-    pub headers: Vec<ParamHeader>,
-    /// Legacy clients see its `outputSchema`, and so its results, wrapped.
-    pub(super) wrapped: bool,
+    pub traits: ToolTraits,
     /// Its name in the view is made of its server's and its own (SPEC D2).
     pub(super) named_by_key: bool,
-    /// It runs only as a task, and Portway does not support tasks.
-    pub(super) task_only: bool,
     /// Its position in its list.
     pub(super) at: usize,
     /// Set where Portway itself is that server.
     pub(super) control: Option<Arc<Control>>,
+}
+
+/// The traits of a tool that its calls depend on; a prompt has none.
+#[derive(Clone, Debug, Default)]
+pub struct ToolTraits {
+    /// The headers that a modern client must send with it.
+    pub headers: Vec<ParamHeader>,
+    /// Legacy clients see its `outputSchema`, and so its results, wrapped.
+    pub(super) wrapped: bool,
+    /// It runs only as a task, and Portway does not support tasks.
+    pub(super) task_only: bool,
 }
 
 /// The server of a result.
@@ -101,7 +108,11 @@ impl View {
 
     pub fn prompt(&self, visible: &str) -> Option<&RouteTarget> {
         let listed = self.prompts.get(visible);
-        listed.or_else(|| Some(self.qualified_prompt(visible)?.1))
+        listed.or_else(|| Some(find_qualified(visible, &self.prompts, &self.aliases[1])?.1))
+    }
+
+    fn qualified_tool(&self, name: &str) -> Option<(&String, &RouteTarget)> {
+        find_qualified(name, &self.tools, &self.aliases[0])
     }
 
     /// The tools whose names are made of their servers' and their own, in the
@@ -136,8 +147,7 @@ impl View {
     fn weight(&self) -> usize {
         let lists: usize = self.lists.iter().map(ViewList::weight).sum();
         let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
-        let instructions = self.instructions();
-        let instructions = instructions.map_or(0, |text| text.get().len());
+        let instructions = self.instructions().map_or(0, |text| text.get().len());
         4096 + lists + names * 256 + 2 * instructions
     }
 
@@ -165,10 +175,8 @@ impl View {
     /// that no list shows.
     fn related(&self, uri: &str) -> Option<&Arc<str>> {
         let wanted = uris::authority(uri)?;
-        let mut owners = self.verbatim.iter();
-        let owners = owners
-            .by_ref()
-            .filter(|(known, _)| uris::authority(known) == Some(wanted));
+        let known = self.verbatim.iter();
+        let owners = known.filter(|(known, _)| uris::authority(known) == Some(wanted));
         let owners: BTreeSet<&Arc<str>> = owners.map(|(_, server)| server).collect();
         owners.first().filter(|_| owners.len() == 1).copied()
     }
@@ -263,8 +271,7 @@ impl View {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let needed = wire::method::find(method).and_then(|method| method.capability);
-        match needed {
+        match wire::method::find(method).and_then(|method| method.capability) {
             Some(capability) if !self.info.offers(capability) => Err(unknown(method)),
             _ => Ok(()),
         }
@@ -274,6 +281,26 @@ impl View {
     pub fn hash(&self) -> String {
         self.lists[ListKind::Tools as usize].hash()
     }
+}
+
+/// A client that listed a tool while another server's had its plain name may
+/// still call it by the qualified one.
+fn find_qualified<'a>(
+    name: &str,
+    targets: &'a HashMap<String, RouteTarget>,
+    aliases: &OnceLock<HashMap<String, String>>,
+) -> Option<(&'a String, &'a RouteTarget)> {
+    if !naming::is_qualified(name) {
+        return None;
+    }
+    let aliases = aliases.get_or_init(|| {
+        let named = targets.iter().filter(|(_, target)| target.named_by_key);
+        let qualified = |target: &RouteTarget| naming::qualified(&target.server, &target.name);
+        named
+            .map(|(visible, target)| (qualified(target), visible.clone()))
+            .collect()
+    });
+    targets.get_key_value(aliases.get(name)?)
 }
 
 fn unknown(method: &str) -> RpcError {

@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::aliases::Aliases;
 use super::formatted::FormattedLists;
 use super::info::{EndpointInfo, INTRODUCTION};
 use super::instructions;
@@ -77,54 +76,33 @@ impl View {
             absent: Vec::new(),
             fault: None,
             formatted: FormattedLists::default(),
-            aliases: Aliases::default(),
+            aliases: Default::default(),
             control: None,
         }
     }
 
-    /// Adds a tool at the end of its list.
-    pub(super) fn add_tool(
+    /// Adds a tool or prompt at the end of its list.
+    pub(super) fn add(
         &mut self,
-        name: String,
-        named_by_key: bool,
+        kind: ListKind,
+        (name, named_by_key): (String, bool),
         prepared: PreparedTool,
         (offered, item): (ServerOffer<'_>, &CatalogItem),
     ) {
-        let list = &mut self.lists[ListKind::Tools as usize];
+        let list = &mut self.lists[kind as usize];
         let target = RouteTarget {
             server: offered.server.clone(),
             name: item.key.clone(),
-            headers: prepared.headers,
-            wrapped: prepared.wrapped,
+            traits: prepared.traits,
             named_by_key,
-            task_only: prepared.task_only,
             at: list.entries.len(),
             control: offered.control.cloned(),
         };
         list.entries.push(prepared.entry);
-        self.tools.insert(name, target);
-    }
-
-    fn add_prompt(
-        &mut self,
-        name: String,
-        named_by_key: bool,
-        entry: ListEntry,
-        (offered, item): (ServerOffer<'_>, &CatalogItem),
-    ) {
-        let list = &mut self.lists[ListKind::Prompts as usize];
-        let target = RouteTarget {
-            server: offered.server.clone(),
-            name: item.key.clone(),
-            headers: Vec::new(),
-            wrapped: false,
-            named_by_key,
-            task_only: false,
-            at: list.entries.len(),
-            control: offered.control.cloned(),
+        match kind {
+            ListKind::Prompts => self.prompts.insert(name, target),
+            _ => self.tools.insert(name, target),
         };
-        list.entries.push(entry);
-        self.prompts.insert(name, target);
     }
 }
 
@@ -151,21 +129,18 @@ fn one_server(
         list.rest = facts.rest.clone();
         list.missing = facts.missing;
         for item in offer.catalog.items(kind) {
-            let (name, raw) = (item.key.clone(), item.raw.clone());
-            match kind {
-                ListKind::Tools if hidden(&name) => {}
-                ListKind::Tools => {
-                    let prepared = list_entry::tool(raw, offer.peer.era, false);
-                    view.add_tool(name, false, prepared, (offered, item));
-                }
-                ListKind::Prompts => {
-                    view.add_prompt(name, false, ListEntry::same(raw, false), (offered, item));
-                }
+            let raw = item.raw.clone();
+            let prepared = match kind {
+                ListKind::Tools if hidden(&item.key) => continue,
+                ListKind::Tools => list_entry::tool(raw, offer.peer.era, false),
+                ListKind::Prompts => ListEntry::same(raw, false).into(),
                 ListKind::Resources | ListKind::Templates => {
                     let entry = ListEntry::same(raw, false);
                     view.lists[kind as usize].entries.push(entry);
+                    continue;
                 }
-            }
+            };
+            view.add(kind, (item.key.clone(), false), prepared, (offered, item));
         }
     }
     view
@@ -281,7 +256,7 @@ impl View {
             }
             let raw = list_entry::renamed(item, &name);
             let prepared = list_entry::tool(raw, offer.peer.era, offer.stale);
-            view.add_tool(name, true, prepared, (offered, item));
+            view.add(ListKind::Tools, (name, true), prepared, (offered, item));
         }
         add_prompts(&mut view, &offers);
         view
@@ -323,8 +298,8 @@ pub(super) fn app_of(item: &CatalogItem) -> Option<String> {
 pub(super) fn add_prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
     for (name, offered, item) in named(offers, ListKind::Prompts) {
         let raw = list_entry::renamed(item, &name);
-        let entry = ListEntry::same(raw, offered.offer.stale);
-        view.add_prompt(name, true, entry, (offered, item));
+        let prepared = ListEntry::same(raw, offered.offer.stale).into();
+        view.add(ListKind::Prompts, (name, true), prepared, (offered, item));
     }
 }
 

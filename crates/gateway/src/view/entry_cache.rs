@@ -93,12 +93,11 @@ impl EntryViews {
             return view;
         }
         let filter = match (entry.filter(), &filters) {
-            (Some(name), Some(filters)) => filters.find(Some(name)),
-            _ => Ok(None),
-        };
-        let filter = match filter {
-            Ok(filter) => filter,
-            Err(error) => return Arc::new(View::unfiltered(&error)),
+            (Some(name), Some(filters)) => match filters.find(Some(name)) {
+                Ok(filter) => filter,
+                Err(error) => return Arc::new(View::unfiltered(&error)),
+            },
+            _ => None,
         };
         let context = EntryContext {
             seal: &self.seal,
@@ -165,9 +164,7 @@ impl EntryViewCache {
         cached.weight += grown;
         let view = cached.view.clone();
         self.weight += grown;
-        if self.weight > room {
-            self.make_room(room);
-        }
+        self.make_room(room);
         Some(view)
     }
 
@@ -177,13 +174,14 @@ impl EntryViewCache {
         if let Some(old) = self.by_entry.insert(cached.entry.key(), cached) {
             self.weight -= old.weight;
         }
-        if self.weight > room {
-            self.make_room(room);
-        }
+        self.make_room(room);
     }
 
     /// Removes many at once, so that the next requests need not.
     fn make_room(&mut self, room: usize) {
+        if self.weight <= room {
+            return;
+        }
         let entries = self.by_entry.iter();
         let mut oldest: Vec<(u64, EntryViewKey)> = entries
             .map(|(key, cached)| (cached.used, key.clone()))

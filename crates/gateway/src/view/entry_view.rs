@@ -125,7 +125,8 @@ fn bound_tools(
             links.pages.entry(uri).or_insert(number);
         }
         let prepared = context.texts.get(granted, item, offered.offer);
-        view.add_tool(granted.name.clone(), false, prepared, (offered, item));
+        let name = (granted.name.clone(), false);
+        view.add(ListKind::Tools, name, prepared, (offered, item));
     }
     freshness
 }
@@ -166,7 +167,7 @@ fn matched_tools(
         });
         let (raw, offer) = (list_entry::renamed(item, &name), offered.offer);
         let prepared = list_entry::tool(raw, offer.peer.era, offer.stale);
-        view.add_tool(name, true, prepared, (offered, item));
+        view.add(ListKind::Tools, (name, true), prepared, (offered, item));
     }
     (!links.matched.is_empty()).then_some(freshness)
 }

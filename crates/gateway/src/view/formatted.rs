@@ -74,12 +74,8 @@ impl View {
             let known = naming::fitted(known, naming::is_allowed).into_owned();
             let before = known.strip_suffix(name);
             let is_end = before.is_some_and(|before| before.ends_with('_'));
-            let far = if is_end {
-                0
-            } else {
-                typo_distance(name, &known)?
-            };
-            Some((far, known))
+            let far = is_end.then_some(0);
+            Some((far.or_else(|| typo_distance(name, &known))?, known))
         };
         let mut near: Vec<(usize, String)> = self.tools.keys().filter_map(likely).collect();
         near.sort_unstable();
@@ -97,10 +93,8 @@ impl View {
     /// The server of a `server:tool`, if it is defined and not connected.
     pub(crate) fn absent_server(&self, name: &str) -> Option<&str> {
         let (server, _) = name.split_once(':')?;
-        let mut absent = self.absent.iter();
-        absent
-            .find(|(_, one)| **one == *server)
-            .map(|(_, one)| &**one)
+        let mut absent = self.absent.iter().map(|(_, one)| &**one);
+        absent.find(|one| *one == server)
     }
 
     /// The holder of an entry's key does not see the servers behind it.
@@ -154,19 +148,9 @@ impl View {
 }
 
 fn whole(format: Format, hash: &str, tools: &[Box<RawValue>]) -> ToolList {
-    let size: usize = tools.iter().map(|tool| tool.get().len() + 1).sum();
-    let mut body = String::with_capacity(size + 128);
-    let format = format.name();
-    body.push_str(&format!(
-        r#"{{"format":"{format}","hash":"{hash}","tools":["#
-    ));
-    for (number, tool) in tools.iter().enumerate() {
-        if number > 0 {
-            body.push(',');
-        }
-        body.push_str(tool.get());
-    }
-    body.push_str("]}");
+    let tools: Vec<&str> = tools.iter().map(|tool| tool.get()).collect();
+    let (format, tools) = (format.name(), tools.join(","));
+    let body = format!(r#"{{"format":"{format}","hash":"{hash}","tools":[{tools}]}}"#);
     let digest = Sha256::digest(&body);
     let tag: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
     ToolList {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use crate::body::PreparedResult;
 use fleet::catalog::ListKind;
 use wire::message::compact;
 use wire::meta::{SERVER_INFO, set_meta_member};
-use wire::object::{each_member, is_null, member, text};
+use wire::object::{each_member, empty, is_null, member, text};
 use wire::result::Freshness;
 use wire::{Era, RpcError, code};
 
@@ -193,7 +193,8 @@ impl Serialize for ListPage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let list = self.list;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(list.kind.member(), &PageEntries(self.entries, self.era))?;
+        let entries = self.entries.iter().map(|entry| entry.shown(self.era));
+        map.serialize_entry(list.kind.member(), &entries.collect::<Vec<_>>())?;
         if let Some(cursor) = &self.next {
             map.serialize_entry("nextCursor", cursor)?;
         }
@@ -216,24 +217,4 @@ impl Serialize for ListPage<'_> {
         }
         map.end()
     }
-}
-
-struct PageEntries<'a>(&'a [ListEntry], Era);
-
-impl Serialize for PageEntries<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
-        for entry in self.0 {
-            seq.serialize_element(&*entry.shown(self.1))?;
-        }
-        seq.end()
-    }
-}
-
-fn empty() -> &'static RawValue {
-    literal("{}")
-}
-
-fn literal(json: &'static str) -> &'static RawValue {
-    serde_json::from_str(json).expect("a literal")
 }

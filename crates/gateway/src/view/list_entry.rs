@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::ToolTraits;
 use fleet::catalog::CatalogItem;
 use wire::Era;
 use wire::header::{self, ParamHeader};
@@ -44,13 +45,10 @@ impl ListEntry {
     /// As it is listed.
     pub(super) fn shown(&self, era: Era) -> Cow<'_, RawValue> {
         let raw = self.spelled(era);
-        match self.stale {
-            true => {
-                let yes: &RawValue = serde_json::from_str("true").expect("a literal");
-                Cow::Owned(set_meta_member(raw, STALE, yes))
-            }
-            false => Cow::Borrowed(raw),
+        if !self.stale {
+            return Cow::Borrowed(raw);
         }
+        Cow::Owned(set_meta_member(raw, STALE, RawValue::TRUE))
     }
 }
 
@@ -69,9 +67,17 @@ pub(super) fn renamed(item: &CatalogItem, name: &str) -> Arc<RawValue> {
 /// A tool ready for a list.
 pub(super) struct PreparedTool {
     pub entry: ListEntry,
-    pub headers: Vec<ParamHeader>,
-    pub wrapped: bool,
-    pub task_only: bool,
+    pub traits: ToolTraits,
+}
+
+/// A prompt, which has no traits of a tool.
+impl From<ListEntry> for PreparedTool {
+    fn from(entry: ListEntry) -> PreparedTool {
+        PreparedTool {
+            entry,
+            traits: ToolTraits::default(),
+        }
+    }
 }
 
 /// A tool in both spellings. The spelling of its server's era stays as it is,
@@ -87,9 +93,11 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> PreparedTool {
         Era::Legacy => (spelled(tool_to_modern(&raw)), raw.clone()),
     };
     PreparedTool {
-        task_only: from == Era::Legacy && is_task_only(&raw),
-        wrapped: from == Era::Modern && !Arc::ptr_eq(&modern, &legacy),
-        headers,
+        traits: ToolTraits {
+            task_only: from == Era::Legacy && is_task_only(&raw),
+            wrapped: from == Era::Modern && !Arc::ptr_eq(&modern, &legacy),
+            headers,
+        },
         entry: ListEntry {
             modern,
             legacy,
@@ -156,7 +164,7 @@ mod tests {
             r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}},"z":1}"#,
         );
         let prepared = tool(bad, Era::Modern, false);
-        assert!(prepared.headers.is_empty());
+        assert!(prepared.traits.headers.is_empty());
         assert_eq!(
             prepared.entry.modern.get(),
             r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"z":1}"#
@@ -165,7 +173,7 @@ mod tests {
             r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}"#,
         );
         let prepared = tool(good.clone(), Era::Modern, false);
-        assert_eq!(prepared.headers[0].name, "Mcp-Param-A");
+        assert_eq!(prepared.traits.headers[0].name, "Mcp-Param-A");
         assert!(Arc::ptr_eq(&prepared.entry.modern, &good));
     }
 
@@ -173,7 +181,7 @@ mod tests {
     fn tools_are_spelled_for_the_other_era_only() {
         let odd = r#"{"name":"t","execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}}"#;
         let modern = tool(raw(odd), Era::Modern, false);
-        assert!(modern.wrapped);
+        assert!(modern.traits.wrapped);
         assert_eq!(modern.entry.modern.get(), odd);
         assert!(
             modern
@@ -183,9 +191,9 @@ mod tests {
                 .contains(r#""required":["result"]"#)
         );
         let legacy = tool(raw(odd), Era::Legacy, false);
-        assert!(!legacy.wrapped && !legacy.task_only);
+        assert!(!legacy.traits.wrapped && !legacy.traits.task_only);
         let required = odd.replace("optional", "required");
-        assert!(tool(raw(&required), Era::Legacy, false).task_only);
+        assert!(tool(raw(&required), Era::Legacy, false).traits.task_only);
         assert!(!tool(raw(&required), Era::Modern, false).task_only);
         assert_eq!(legacy.entry.legacy.get(), odd);
         assert_eq!(

@@ -118,7 +118,7 @@ fn k4_one_server_is_shown_as_it_is() {
         (&json!(5000), &json!("private"))
     );
     let target = view.tool("z z").unwrap();
-    assert!(target.wrapped);
+    assert!(target.traits.wrapped);
     let legacy = list(&view, ListKind::Tools, LEGACY);
     assert_eq!(
         legacy["tools"][0]["outputSchema"]["required"],

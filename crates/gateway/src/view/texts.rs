@@ -7,12 +7,12 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
+use super::ToolTraits;
 use super::list_entry::{self, ListEntry, PreparedTool};
 use fleet::Offer;
 use fleet::catalog::CatalogItem;
 use store::{ToolId, ToolRecord};
 use wire::Era;
-use wire::header::ParamHeader;
 use wire::invisible::without_tags;
 use wire::object::set_member;
 
@@ -37,9 +37,7 @@ struct ToolText {
     stale: bool,
     modern: Weak<RawValue>,
     legacy: Weak<RawValue>,
-    headers: Vec<ParamHeader>,
-    wrapped: bool,
-    task_only: bool,
+    traits: ToolTraits,
 }
 
 /// Fewer texts are not worth a sweep.
@@ -92,9 +90,7 @@ impl ToolText {
             stale: offer.stale,
             modern: Arc::downgrade(&prepared.entry.modern),
             legacy: Arc::downgrade(&prepared.entry.legacy),
-            headers: prepared.headers.clone(),
-            wrapped: prepared.wrapped,
-            task_only: prepared.task_only,
+            traits: prepared.traits.clone(),
         }
     }
 
@@ -118,9 +114,7 @@ impl ToolText {
                 legacy: self.legacy.upgrade()?,
                 stale: self.stale,
             },
-            headers: self.headers.clone(),
-            wrapped: self.wrapped,
-            task_only: self.task_only,
+            traits: self.traits.clone(),
         })
     }
 }

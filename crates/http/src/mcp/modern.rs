@@ -142,12 +142,12 @@ fn arguments(
         return Ok(());
     };
     let tool = view.tool(&name);
-    let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else {
+    let Some(tool) = tool.filter(|tool| !tool.traits.headers.is_empty()) else {
         return Ok(());
     };
     let arguments = params.and_then(|params| member(params, "arguments"));
     let mut unclear = None;
-    let found = header::check_params(&tool.headers, arguments, |name| {
+    let found = header::check_params(&tool.traits.headers, arguments, |name| {
         single(post.headers, name).unwrap_or_else(|_| {
             unclear = Some(name.to_owned());
             None

@@ -71,7 +71,7 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
     assert_eq!(list(&ours, ListKind::Tools, MODERN)["tools"][0], expected);
     let target = ours.tool("mine").unwrap();
     assert!(target.wrapped);
-    assert_eq!(target.headers[0].name, "Mcp-Param-R");
+    assert_eq!(target.traits.headers[0].name, "Mcp-Param-R");
     let legacy = list(&ours, ListKind::Tools, LEGACY);
     let schema = &legacy["tools"][0]["outputSchema"];
     assert_eq!(schema["required"], json!(["result"]));
