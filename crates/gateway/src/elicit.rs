@@ -1,18 +1,82 @@
-//! Questions to legacy clients as their revision spells them.
+//! Questions to legacy clients, as their revision spells them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::ability::is_url;
-use wire::Era;
+use super::ability::{Abilities, is_url};
+use super::listening::SessionFeeds;
+use super::parked::PATIENCE;
+use super::session::{ClientQuestion, Session};
+use fleet::Fleet;
+use upstream::ServerRequest;
 use wire::era::legacy_at_least;
 use wire::object::{member, set_member};
+use wire::{Era, RpcError, code};
+
+/// Passes the questions of servers outside any call on from now on. A server
+/// that serves one legacy session alone asks that session's client, on the
+/// session's own stream; the questions of any other server are refused, because
+/// the client is unknown.
+pub(super) fn attend(fleet: &Fleet, feeds: &SessionFeeds) {
+    let feeds = feeds.clone();
+    fleet.attend(Box::new(move |session: Arc<str>, request| {
+        // Dropping the question refuses it: a client without an open stream
+        // cannot receive it.
+        if let Some(session) = feeds.session(&session)
+            && session.own().is_read()
+        {
+            ask(&session, request);
+        }
+    }));
+}
+
+fn ask(session: &Arc<Session>, request: ServerRequest) {
+    let (method, params) = (&request.method, request.params.as_deref());
+    let abilities = Abilities::read(&session.capabilities);
+    let posed = pose(session, abilities, method, params, Era::Legacy);
+    let Some(ClientQuestion {
+        message, answer, ..
+    }) = posed
+    else {
+        return;
+    };
+    session.send(message);
+    let ended = session.ended().clone();
+    tokio::spawn(async move {
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(PATIENCE, answer) => answer,
+            () = ended.cancelled() => return,
+        };
+        let silent = || RpcError::new(code::INTERNAL, "the client did not answer");
+        match answer {
+            Ok(Ok(answer)) => request.answer(answer),
+            _ => request.answer(Err(silent())),
+        }
+    });
+}
+
+/// Registers a server's question to a legacy client; `None` if the client does
+/// not support it.
+pub(super) fn pose(
+    session: &Session,
+    abilities: Abilities,
+    method: &str,
+    params: Option<&RawValue>,
+    server: Era,
+) -> Option<ClientQuestion> {
+    if abilities.lacks(method, params).is_some() {
+        return None;
+    }
+    let params = for_legacy(method, params, session.version, server)?;
+    Some(session.ask(method, params.as_deref()))
+}
 
 /// The params of a question for a client of `version`; `None` if the client's
 /// revision cannot express it.
-pub(super) fn for_legacy<'a>(
+fn for_legacy<'a>(
     method: &str,
     params: Option<&'a RawValue>,
     version: &str,

@@ -104,17 +104,14 @@ impl LegacyCall {
     /// Passes a legacy server's question on. A question that this client does
     /// not support is dropped, which refuses it.
     fn relay(&mut self, request: ServerRequest) -> Option<ReplyItem> {
-        let params = request.params.as_deref();
-        if self.call.abilities.lacks(&request.method, params).is_some() {
-            return None;
-        }
-        let session = self.session.clone()?;
-        let version = self.call.client.version;
-        let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
-        let spelled = spelled.map(std::borrow::Cow::into_owned);
-        let method = request.method.clone();
-        let question = QuestionSource::Server(request);
-        Some(self.ask(&session, &method, spelled.as_deref(), question))
+        let (method, params) = (&request.method, request.params.as_deref());
+        let posed = self.pose(method, params, Era::Legacy)?;
+        Some(self.ask(posed, QuestionSource::Server(request)))
+    }
+
+    fn pose(&self, method: &str, params: Option<&RawValue>, server: Era) -> Option<ClientQuestion> {
+        let session = self.session.as_deref()?;
+        elicit::pose(session, self.call.abilities, method, params, server)
     }
 
     /// The server cancelled its question: the client is notified too.
@@ -130,19 +127,13 @@ impl LegacyCall {
         Some(ReplyItem::Message(message.into()))
     }
 
-    /// Registers a question to the client; returns the message to send.
-    fn ask(
-        &mut self,
-        session: &Session,
-        method: &str,
-        params: Option<&RawValue>,
-        question: QuestionSource,
-    ) -> ReplyItem {
+    /// Waits for the answer to a question; returns the message to send.
+    fn ask(&mut self, posed: ClientQuestion, question: QuestionSource) -> ReplyItem {
         let ClientQuestion {
             id,
             message,
             answer,
-        } = session.ask(method, params);
+        } = posed;
         if let QuestionSource::Server(request) = &question {
             self.questions.push(OpenQuestion {
                 server_id: request.id().to_owned(),
@@ -163,10 +154,8 @@ impl LegacyCall {
 
     fn done(&mut self, outcome: CallOutcome) -> Option<ReplyItem> {
         self.stream = None;
-        let modern = outcome
-            .peer
-            .as_ref()
-            .is_some_and(|peer| peer.era == Era::Modern);
+        let peer = outcome.peer.as_ref();
+        let modern = peer.is_some_and(|peer| peer.era == Era::Modern);
         if let Ok(result) = &outcome.result
             && modern
         {
@@ -230,17 +219,12 @@ impl LegacyCall {
             key,
             method: method.clone().into_owned(),
         };
-        let version = self.call.client.version;
-        let spelled = match self.call.abilities.lacks(&method, params) {
-            Some(_) => None,
-            None => elicit::for_legacy(&method, params, version, Era::Modern),
-        };
-        match (spelled, self.session.clone()) {
-            (Some(spelled), Some(session)) => {
-                let item = self.ask(&session, &method, spelled.as_deref(), question);
+        match self.pose(&method, params, Era::Modern) {
+            Some(posed) => {
+                let item = self.ask(posed, question);
                 self.ready.push_back(item);
             }
-            _ => {
+            None => {
                 let text = format!("this client cannot be asked for {method}");
                 let refusal = Err(RpcError::new(code::METHOD_NOT_FOUND, text));
                 self.answers.push(Box::pin(async { (question, refusal) }));

@@ -47,7 +47,6 @@ mod scope;
 mod seal;
 pub mod servers;
 mod session;
-mod session_questions;
 mod tools;
 
 mod uris;
@@ -117,7 +116,7 @@ impl Gateway {
         let (renames, _) = broadcast::channel(RENAMES);
         let hub = Hub::new(&fleet, &store, &users, control.clone(), &renames);
         let feeds = SessionFeeds::default();
-        session_questions::attend(&fleet, &feeds);
+        elicit::attend(&fleet, &feeds);
         Gateway {
             hub,
             activity: Activity::new(fleet.clone()),
