@@ -61,17 +61,22 @@ impl ParkedCalls {
     /// `requestState` for that.
     pub(crate) fn park(&self, call: &Call, parked: ParkedCall) -> String {
         let number = self.put(&call.request.slot, parked);
-        self.sealed(call, StateTarget::Parked(number))
+        self.sealed(call, Some(number))
     }
 
     /// The `requestState` for a call that is started again.
     pub(crate) fn restart_state(&self, call: &Call) -> String {
-        self.sealed(call, StateTarget::Restart)
+        self.sealed(call, None)
     }
 
-    fn sealed(&self, call: &Call, target: StateTarget) -> String {
+    /// Without the number of a parked call, the call is started again.
+    fn sealed(&self, call: &Call, number: Option<u128>) -> String {
         let until = unix_seconds() + PATIENCE.as_secs();
-        let state = target.encode(&call.digest(), until);
+        let mut state = Vec::with_capacity(STATE_LENGTH);
+        state.push(u8::from(number.is_some()));
+        state.extend(number.unwrap_or_default().to_be_bytes());
+        state.extend(call.digest());
+        state.extend(until.to_be_bytes());
         let principal = &call.request.slot.principal;
         self.seal.seal(SealPurpose::RequestState, principal, &state)
     }
@@ -90,14 +95,12 @@ impl ParkedCalls {
         let principal = &call.request.slot.principal;
         let text = object::text(state).ok_or_else(expired)?;
         let bytes = self.seal.open(SealPurpose::RequestState, principal, &text);
-        let target = bytes.and_then(|bytes| StateTarget::decode(&bytes, &call.digest()));
-        match target.ok_or_else(expired)? {
-            StateTarget::Restart => Ok(None),
-            StateTarget::Parked(number) => {
-                let parked = self.remove(principal, number);
-                parked.map(Some).ok_or_else(expired)
-            }
-        }
+        let state = bytes.and_then(|bytes| opened(&bytes, &call.digest()));
+        let parked = state.ok_or_else(expired)?.map(|number| {
+            let parked = self.remove(principal, number);
+            parked.ok_or_else(expired)
+        });
+        parked.transpose()
     }
 
     /// If too many calls are parked, the oldest one of the same principal is
@@ -181,44 +184,21 @@ fn displaced(entries: &HashMap<u128, ParkedEntry>, principal: &Arc<str>) -> Opti
     oldest(&|entry| entry.owner == *most)
 }
 
-/// The target of a `requestState`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StateTarget {
-    /// A call that is parked.
-    Parked(u128),
-    /// No call: it is started again.
-    Restart,
-}
-
 const STATE_LENGTH: usize = 1 + 16 + 32 + 8;
 
-impl StateTarget {
-    fn encode(self, digest: &[u8; 32], until: u64) -> Vec<u8> {
-        let (kind, number) = match self {
-            StateTarget::Parked(number) => (1, number),
-            StateTarget::Restart => (0, 0),
-        };
-        let mut bytes = Vec::with_capacity(STATE_LENGTH);
-        bytes.push(kind);
-        bytes.extend(number.to_be_bytes());
-        bytes.extend(digest);
-        bytes.extend(until.to_be_bytes());
-        bytes
+/// The number in a state that [`ParkedCalls::sealed`] made; `None` if the state
+/// is of another request, or has expired.
+fn opened(bytes: &[u8], digest: &[u8; 32]) -> Option<Option<u128>> {
+    let bytes: [u8; STATE_LENGTH] = bytes.try_into().ok()?;
+    let number = u128::from_be_bytes(bytes[1..17].try_into().ok()?);
+    let until = u64::from_be_bytes(bytes[49..].try_into().ok()?);
+    if bytes[17..49] != *digest || until <= unix_seconds() {
+        return None;
     }
-
-    /// `None` if the state is of another request, or has expired.
-    fn decode(bytes: &[u8], digest: &[u8; 32]) -> Option<StateTarget> {
-        let bytes: [u8; STATE_LENGTH] = bytes.try_into().ok()?;
-        let number = u128::from_be_bytes(bytes[1..17].try_into().ok()?);
-        let until = u64::from_be_bytes(bytes[49..].try_into().ok()?);
-        if bytes[17..49] != *digest || until <= unix_seconds() {
-            return None;
-        }
-        match bytes[0] {
-            1 => Some(StateTarget::Parked(number)),
-            0 => Some(StateTarget::Restart),
-            _ => None,
-        }
+    match bytes[0] {
+        1 => Some(Some(number)),
+        0 => Some(None),
+        _ => None,
     }
 }
 
