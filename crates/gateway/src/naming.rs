@@ -12,8 +12,6 @@
 mod spelling;
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
@@ -37,10 +35,10 @@ pub struct ToolName {
 /// nearly always so.
 pub fn name(server: &str, own: &str) -> String {
     let plain = plain(server, own);
-    match plain.len() <= LONGEST {
-        true => plain,
-        false => suffixed(plain, &hash(server, own, 0, SHORT)),
+    if plain.len() <= LONGEST {
+        return plain;
     }
+    suffixed(plain, &hash(server, own, 0, SHORT))
 }
 
 /// The name that a tool has where another one keeps the plain name.
@@ -97,22 +95,16 @@ pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ToolName
         if plain.len() > LONGEST {
             continue;
         }
-        match keepers.entry(plain) {
-            Entry::Vacant(free) => {
-                free.insert(at);
-            }
-            Entry::Occupied(mut held) => {
-                if precedence(keys[at], keys[*held.get()]).is_lt() {
-                    held.insert(at);
-                }
-            }
+        let keeper = keepers.entry(plain).or_insert(at);
+        if precedence(keys[at]) < precedence(keys[*keeper]) {
+            *keeper = at;
         }
     }
     let keeper = |at: usize| keepers.get(plain[at].as_str()).copied();
     let mut others: Vec<usize> = (0..keys.len())
         .filter(|at| keeper(*at) != Some(*at))
         .collect();
-    others.sort_unstable_by(|one, other| precedence(keys[*one], keys[*other]));
+    others.sort_unstable_by_key(|at| precedence(keys[*at]));
     let mut further: HashMap<usize, String> = HashMap::with_capacity(others.len());
     let mut taken: HashSet<String> = HashSet::with_capacity(others.len());
     for at in others {
@@ -122,33 +114,21 @@ pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ToolName
         taken.insert(name.clone());
         further.insert(at, name);
     }
-    let named = |at: usize| match further.remove(&at) {
-        Some(name) => ToolName {
-            name,
-            yields_to: keeper(at),
-        },
-        None => ToolName {
-            name: plain[at].clone(),
-            yields_to: None,
-        },
+    let named = |at: usize| {
+        let qualified = further.remove(&at);
+        ToolName {
+            yields_to: keeper(at).filter(|_| qualified.is_some()),
+            name: qualified.unwrap_or_else(|| plain[at].clone()),
+        }
     };
     (0..keys.len()).map(named).collect()
 }
 
-/// Which of two tools with one plain name keeps it: the lesser. Of one
-/// server's own, the tool that is spelled that way already.
-fn precedence(one: (&str, &str), other: (&str, &str)) -> Ordering {
-    let rank = |(server, own): (&'_ str, &'_ str)| {
-        let changed = !own.chars().all(is_allowed);
-        (server.chars().count(), changed)
-    };
-    let (length, changed) = rank(one);
-    let (other_length, other_changed) = rank(other);
-    length
-        .cmp(&other_length)
-        .then_with(|| one.0.cmp(other.0))
-        .then_with(|| changed.cmp(&other_changed))
-        .then_with(|| one.1.cmp(other.1))
+/// Of tools with one plain name, the least keeps it. Of one server's own, that is
+/// the tool that is spelled that way already.
+fn precedence<'a>((server, own): (&'a str, &'a str)) -> (usize, &'a str, bool, &'a str) {
+    let changed = !own.chars().all(is_allowed);
+    (server.chars().count(), server, changed, own)
 }
 
 /// The qualified form, and others for a tool whose qualified form another one

@@ -77,11 +77,11 @@ impl Transliteration {
         self.word_ended |= word.is_some();
     }
 
-    fn done(self) -> String {
-        match self.out.is_empty() {
-            true => "_".to_owned(),
-            false => self.out,
+    fn done(mut self) -> String {
+        if self.out.is_empty() {
+            self.out.push('_');
         }
+        self.out
     }
 }
 
