@@ -9,7 +9,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Caller, Gateway};
-use store::{Grant, Store, StoreChange, Timestamp};
+use store::{EntryId, Grant, Store, StoreChange, Timestamp};
+
+/// How often expired keys are looked for.
+const EXPIRY: Duration = Duration::from_millis(500);
 
 /// Held as long as the stream is open.
 pub struct StreamLifetime {
@@ -44,12 +47,7 @@ impl Gateway {
             token,
         }
     }
-}
 
-/// How often expired keys are looked for.
-const EXPIRY: Duration = Duration::from_millis(500);
-
-impl Gateway {
     /// Ends the sessions and parked calls of clients whose key was revoked or
     /// has expired. Runs forever: a task of its own.
     pub async fn end_revoked(&self) {
@@ -61,18 +59,25 @@ impl Gateway {
                 let grant = self.store.grant_of(entry);
                 grant.is_none_or(|grant| grant.expired(Timestamp::now()))
             });
-            // Other changes are frequent and revoke nothing.
             let changed = async {
-                loop {
-                    match changes.recv().await {
-                        Ok(StoreChange::Entry(_) | StoreChange::Everything) => return,
-                        Ok(StoreChange::Records | StoreChange::Servers) => {}
-                        Err(RecvError::Lagged(_)) => return,
-                        Err(RecvError::Closed) => std::future::pending().await,
-                    }
+                if !changed(&mut changes, |_| true).await {
+                    std::future::pending().await
                 }
             };
             let _ = tokio::time::timeout(EXPIRY, changed).await;
+        }
+    }
+}
+
+/// Waits for a change of an entry for which `concerns` is true; false if none
+/// can come any more. Other changes are frequent and revoke nothing.
+async fn changed(changes: &mut Receiver<StoreChange>, concerns: impl Fn(EntryId) -> bool) -> bool {
+    loop {
+        match changes.recv().await {
+            Ok(StoreChange::Entry(entry)) if concerns(entry) => return true,
+            Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => return true,
+            Ok(_) => {}
+            Err(RecvError::Closed) => return false,
         }
     }
 }
@@ -85,20 +90,10 @@ async fn watch(
 ) {
     // The grant is read again each time: its expiry may have changed.
     while let Some(now) = opens(&*store, &grant) {
-        let changed = async {
-            loop {
-                match changes.recv().await {
-                    Ok(StoreChange::Entry(entry)) if entry == grant.entry => return true,
-                    Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => return true,
-                    Ok(_) => {}
-                    Err(RecvError::Closed) => return false,
-                }
-            }
-        };
         tokio::select! {
             () = token.cancelled() => return,
             () = expiry(&now) => {}
-            goes_on = changed => if !goes_on { return },
+            goes_on = changed(&mut changes, |entry| entry == grant.entry) => if !goes_on { return },
         }
     }
     token.cancel();

@@ -171,17 +171,22 @@ impl Sessions {
 
     /// Ends the sessions of grants for which `is_revoked` is true.
     pub(crate) fn end_revoked(&self, is_revoked: impl Fn(&Grant) -> bool) {
-        let mut live = self.live.lock();
         // Each key is looked up once.
         let mut known = HashMap::new();
-        let mut revoked = |session: &Session| {
+        self.end_where(|session| {
             let grant = session.owner.scope.grant();
             grant.is_some_and(|grant| {
                 let key = (grant.entry, *grant.digest.as_bytes());
                 *known.entry(key).or_insert_with(|| is_revoked(grant))
             })
-        };
-        let ids = live.sessions.iter().filter(|(_, session)| revoked(session));
+        });
+    }
+
+    /// Removes the sessions for which `is_over` is true from memory, and ends
+    /// them.
+    fn end_where(&self, mut is_over: impl FnMut(&Session) -> bool) {
+        let mut live = self.live.lock();
+        let ids = live.sessions.iter().filter(|(_, session)| is_over(session));
         let ids: Vec<_> = ids.map(|(id, _)| id.clone()).collect();
         let ended: Vec<_> = ids.iter().filter_map(|id| live.remove(id)).collect();
         drop(live);
@@ -202,26 +207,18 @@ impl Sessions {
 
     fn sweep(&self) {
         let now = self.now();
-        let since = |session: &Session| {
-            Duration::from_millis(now.saturating_sub(session.used.load(Ordering::Relaxed)))
-        };
-        let mut live = self.live.lock();
-        let idle = live.sessions.iter().filter(|(_, session)| {
+        self.end_where(|session| {
             if session.is_busy() {
                 session.touch(now);
                 return false;
             }
-            let idle = since(session);
+            let used = session.used.load(Ordering::Relaxed);
+            let idle = Duration::from_millis(now.saturating_sub(used));
             idle > IDLE || idle > PLAIN_IDLE && session.is_plain()
         });
-        let idle: Vec<_> = idle.map(|(id, _)| id.clone()).collect();
-        let gone: Vec<_> = idle.iter().filter_map(|id| live.remove(id)).collect();
-        if live.sessions.capacity() > 4 * live.sessions.len() {
-            live.sessions.shrink_to_fit();
-        }
-        drop(live);
-        for session in gone {
-            session.end();
+        let sessions = &mut self.live.lock().sessions;
+        if sessions.capacity() > 4 * sessions.len() {
+            sessions.shrink_to_fit();
         }
     }
 
