@@ -45,26 +45,24 @@ impl Abilities {
         if self == Abilities::default() {
             return no_capabilities();
         }
+        let flags = |flags: [(bool, &'static str); 2]| {
+            let on = flags
+                .into_iter()
+                .filter_map(|(on, text)| on.then_some(text));
+            on.collect::<Vec<_>>().join(",")
+        };
         let mut parts = Vec::new();
-        let modes: Vec<_> = [(self.form, r#""form":{}"#), (self.url, r#""url":{}"#)]
-            .into_iter()
-            .filter_map(|(on, text)| on.then_some(text))
-            .collect();
+        let modes = flags([(self.form, r#""form":{}"#), (self.url, r#""url":{}"#)]);
         if !modes.is_empty() {
-            parts.push(format!(r#""elicitation":{{{}}}"#, modes.join(",")));
+            parts.push(format!(r#""elicitation":{{{modes}}}"#));
         }
         if self.roots {
             parts.push(r#""roots":{"listChanged":true}"#.to_owned());
         }
         if self.sampling {
-            let more: Vec<_> = [
-                (self.sampling_context, r#""context":{}"#),
-                (self.sampling_tools, r#""tools":{}"#),
-            ]
-            .into_iter()
-            .filter_map(|(on, text)| on.then_some(text))
-            .collect();
-            parts.push(format!(r#""sampling":{{{}}}"#, more.join(",")));
+            let (context, tools) = (self.sampling_context, self.sampling_tools);
+            let more = flags([(context, r#""context":{}"#), (tools, r#""tools":{}"#)]);
+            parts.push(format!(r#""sampling":{{{more}}}"#));
         }
         let text = format!("{{{}}}", parts.join(","));
         let raw = RawValue::from_string(text).expect("built from literal parts");
@@ -75,17 +73,14 @@ impl Abilities {
     /// ClientCapabilities object.
     pub(crate) fn lacks(self, method: &str, params: Option<&RawValue>) -> Option<&'static str> {
         match method {
-            "elicitation/create" => match is_url(params) {
-                true => (!self.url).then_some(r#"{"elicitation":{"url":{}}}"#),
-                false => (!self.form).then_some(r#"{"elicitation":{"form":{}}}"#),
-            },
+            "elicitation/create" if is_url(params) => {
+                (!self.url).then_some(r#"{"elicitation":{"url":{}}}"#)
+            }
+            "elicitation/create" => (!self.form).then_some(r#"{"elicitation":{"form":{}}}"#),
+            "sampling/createMessage" if !self.sampling => Some(r#"{"sampling":{}}"#),
             "sampling/createMessage" => {
                 let tools = params.and_then(|params| member(params, "tools")).is_some();
-                match (self.sampling, tools && !self.sampling_tools) {
-                    (false, _) => Some(r#"{"sampling":{}}"#),
-                    (true, true) => Some(r#"{"sampling":{"tools":{}}}"#),
-                    (true, false) => None,
-                }
+                (tools && !self.sampling_tools).then_some(r#"{"sampling":{"tools":{}}}"#)
             }
             "roots/list" => (!self.roots).then_some(r#"{"roots":{}}"#),
             _ => Some("{}"),

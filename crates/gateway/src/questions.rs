@@ -26,10 +26,10 @@ pub(super) fn key(request: &ServerRequest, asked: &Questions, count: u32) -> Str
         "roots/list" => "client_roots".to_owned(),
         _ => "answer".to_owned(),
     };
-    match asked.contains_key(&name) {
-        false => name,
-        true => format!("{name}_{count}"),
+    if asked.contains_key(&name) {
+        return format!("{name}_{count}");
     }
+    name
 }
 
 /// The first field of a form, in the characters that a key may have.

@@ -61,10 +61,8 @@ struct NameConflict {
 impl NameConflicts {
     /// Takes the new catalogs; returns the renames against `before`.
     pub(crate) fn follow(&mut self, before: &Catalogs, now: &Catalogs) -> Vec<Renames> {
-        let mut clashes = BTreeMap::new();
-        for kind in [ListKind::Tools, ListKind::Prompts] {
-            clashes.extend(clashing(now, kind));
-        }
+        let kinds = [ListKind::Tools, ListKind::Prompts].into_iter();
+        let clashes = kinds.flat_map(|kind| clashing(now, kind)).collect();
         let old = std::mem::replace(&mut self.0, clashes);
         let mut renames: BTreeMap<Arc<str>, Vec<Rename>> = BTreeMap::new();
         let mut add = |key: &NameKey, from, to, because| {
@@ -96,14 +94,15 @@ impl NameConflicts {
 
 impl NameKey {
     fn is_in(&self, catalogs: &Catalogs) -> bool {
-        let Some(catalog) = catalogs.get(&self.server) else {
-            return false;
-        };
-        let kinds = [ListKind::Tools, ListKind::Prompts].into_iter();
-        let mut items = kinds
-            .filter(|kind| kind.member() == self.kind)
-            .flat_map(|kind| catalog.items(kind));
-        items.any(|item| item.key == self.name)
+        catalogs.get(&self.server).is_some_and(|catalog| {
+            let is_tool = self.kind == ListKind::Tools.member();
+            let items = if is_tool {
+                &catalog.tools
+            } else {
+                &catalog.prompts
+            };
+            items.iter().any(|item| item.key == self.name)
+        })
     }
 }
 
@@ -147,15 +146,9 @@ impl Renames {
 
     pub(super) fn log(&self) {
         let server = &self.server;
-        for Rename {
-            name,
-            from,
-            to,
-            because,
-            ..
-        } in self.names.iter().take(LOGGED)
-        {
-            let why = match because {
+        for rename in self.names.iter().take(LOGGED) {
+            let Rename { name, from, to, .. } = rename;
+            let why = match &rename.because {
                 Some(other) => format!("{other:?} uses its plain name"),
                 None => "no other server uses its plain name now".to_owned(),
             };

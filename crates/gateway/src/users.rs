@@ -31,7 +31,16 @@ impl UserServers {
 
     /// Whether an owner's records and entries may use a server.
     pub fn may_use(&self, owner: &str, server: &str) -> bool {
-        owner == ADMIN || self.opens(&self.filters.borrow(), server)
+        if owner == ADMIN {
+            return true;
+        }
+        let filters = self.filters.borrow();
+        // An unreadable file may list fewer servers.
+        if filters.unreadable.is_some() {
+            return false;
+        }
+        let listed = filters.user_servers.as_deref().or(self.setting.as_deref());
+        listed.is_none_or(|listed| globs::matches_any(listed, server))
     }
 
     /// The file that may list them.
@@ -48,15 +57,6 @@ impl UserServers {
     /// Whether nothing lists the servers that are open to users.
     pub fn is_unlisted(&self) -> bool {
         self.setting.is_none() && self.filters.borrow().user_servers.is_none()
-    }
-
-    fn opens(&self, filters: &Filters, server: &str) -> bool {
-        // An unreadable file may list fewer servers.
-        if filters.unreadable.is_some() {
-            return false;
-        }
-        let listed = filters.user_servers.as_deref().or(self.setting.as_deref());
-        listed.is_none_or(|listed| globs::matches_any(listed, server))
     }
 }
 

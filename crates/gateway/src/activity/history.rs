@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
 use super::rate::{CallRate, SecondStats};
 use super::{CallEnd, StartedCall};
+use crate::seal::unix_seconds;
+use fleet::history::epoch_millis;
 
 /// Calls remembered after their end.
 const RECENT: usize = 500;
@@ -99,7 +100,7 @@ impl PublishQuota {
 impl CallHistory {
     /// The record to publish, if any; so for [`CallHistory::end`].
     pub(super) fn start(&mut self, started: Arc<StartedCall>) -> Option<Arc<CallRecord>> {
-        let published = self.published.take(seconds(SystemTime::now()));
+        let published = self.published.take(unix_seconds());
         let record = published.then(|| Arc::new(record(&started)));
         let call = RunningCall { started, published };
         self.running.insert(call.started.id, call);
@@ -109,14 +110,14 @@ impl CallHistory {
     pub(super) fn end(&mut self, started: &StartedCall, end: CallEnd) -> Option<Arc<CallRecord>> {
         let running = self.running.remove(&started.id);
         let failed = matches!(end.outcome, OutcomeKind::ToolError | OutcomeKind::Error);
-        self.rate
-            .count(seconds(SystemTime::now()), end.took, failed);
+        self.rate.count(unix_seconds(), end.took, failed);
         let error = end.error.map(|error| {
             let short = error.floor_char_boundary(ERROR_TEXT);
             error[..short].into()
         });
         let ended = Arc::new(CallRecord {
-            duration_ms: Some(millis(end.took)),
+            // To the microsecond.
+            duration_ms: Some(end.took.as_micros() as f64 / 1000.0),
             outcome: Some(end.outcome),
             error,
             ..record(started)
@@ -153,7 +154,7 @@ impl CallHistory {
                 .map(|running| record(&running.started))
                 .collect(),
             recent: self.recent.iter().rev().take(limit).cloned().collect(),
-            per_second: self.rate.seconds(seconds(SystemTime::now())),
+            per_second: self.rate.seconds(unix_seconds()),
             dropped: self.dropped,
         }
     }
@@ -170,22 +171,9 @@ fn record(started: &StartedCall) -> CallRecord {
         tool: tool.unwrap_or_default().into(),
         entry: entry.and_then(|id| id.parse().ok()),
         principal: principal.clone(),
-        at: since_epoch(started.at).as_millis() as u64,
+        at: epoch_millis(started.at),
         duration_ms: None,
         outcome: None,
         error: None,
     }
-}
-
-fn since_epoch(time: SystemTime) -> Duration {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    since_epoch(time).as_secs()
-}
-
-/// To the microsecond.
-fn millis(took: Duration) -> f64 {
-    took.as_micros() as f64 / 1000.0
 }
