@@ -33,10 +33,10 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<(), InvalidArguments> 
         wrong: Vec::new(),
     };
     check.value(schema, arguments, &ArgumentPath::Top, 0);
-    match check.wrong.is_empty() {
-        true => Ok(()),
-        false => Err(InvalidArguments(check.wrong)),
+    if check.wrong.is_empty() {
+        return Ok(());
     }
+    Err(InvalidArguments(check.wrong))
 }
 
 /// The target of a reference within one document.
@@ -62,6 +62,9 @@ impl fmt::Display for ArgumentPath<'_> {
         }
     }
 }
+
+/// The keyword of a bound, its words, and whether a number breaks it.
+type Bound<'a> = (&'a str, &'static str, fn(&f64, &f64) -> bool);
 
 struct ArgumentCheck<'a> {
     root: &'a Value,
@@ -104,7 +107,11 @@ impl<'a> ArgumentCheck<'a> {
             Value::Object(members) => self.object(schema, members, path, depth),
             Value::Array(elements) => self.array(schema, elements, path, depth),
             Value::String(text) => self.text(schema, text, path),
-            Value::Number(number) => self.number(schema, number.as_f64(), path),
+            Value::Number(number) => {
+                if let Some(number) = number.as_f64() {
+                    self.number(schema, number, path);
+                }
+            }
             Value::Null | Value::Bool(_) => {}
         }
         self.variants(schema, value, path, depth);
@@ -127,17 +134,13 @@ impl<'a> ArgumentCheck<'a> {
             self.say(path, format!("must be {wanted}, not {}", name_of(value)));
             return false;
         }
-        if let Some(Value::Array(allowed)) = schema.get("enum")
-            && !allowed.iter().any(|one| equal(one, value))
-        {
-            self.say(path, listed(allowed));
-            return false;
-        }
-        if let Some(only) = schema.get("const")
-            && !equal(only, value)
-        {
-            self.say(path, listed(std::slice::from_ref(only)));
-            return false;
+        let allowed = schema.get("enum").and_then(Value::as_array);
+        let only = schema.get("const").map(std::slice::from_ref);
+        for allowed in [allowed.map(Vec::as_slice), only].into_iter().flatten() {
+            if !allowed.iter().any(|one| equal(one, value)) {
+                self.say(path, listed(allowed));
+                return false;
+            }
         }
         true
     }
@@ -166,13 +169,8 @@ impl<'a> ArgumentCheck<'a> {
                 (None, None) => {}
             }
         }
-        self.count(
-            schema,
-            members.len(),
-            ["minProperties", "maxProperties"],
-            "members",
-            path,
-        );
+        let bounds = ["minProperties", "maxProperties"];
+        self.count(schema, members.len(), bounds, "members", path);
     }
 
     fn array(
@@ -188,23 +186,13 @@ impl<'a> ArgumentCheck<'a> {
             _ => (schema.get("prefixItems").and_then(Value::as_array), items),
         };
         for (number, element) in elements.iter().enumerate() {
-            let its = first.and_then(|first| first.get(number)).or(rest);
-            if let Some(its) = its {
-                self.value(
-                    its,
-                    element,
-                    &ArgumentPath::Element(path, number),
-                    depth + 1,
-                );
+            if let Some(its) = first.and_then(|first| first.get(number)).or(rest) {
+                let path = ArgumentPath::Element(path, number);
+                self.value(its, element, &path, depth + 1);
             }
         }
-        self.count(
-            schema,
-            elements.len(),
-            ["minItems", "maxItems"],
-            "elements",
-            path,
-        );
+        let bounds = ["minItems", "maxItems"];
+        self.count(schema, elements.len(), bounds, "elements", path);
     }
 
     fn text(&mut self, schema: &Map<String, Value>, text: &str, path: &ArgumentPath<'_>) {
@@ -222,40 +210,36 @@ impl<'a> ArgumentCheck<'a> {
         of: &str,
         path: &ArgumentPath<'_>,
     ) {
-        let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
-        let count = count as f64;
-        if let Some(least) = bound(least).filter(|least| count < *least) {
-            self.say(path, format!("must have at least {least} {of}"));
-        }
-        if let Some(most) = bound(most).filter(|most| count > *most) {
-            self.say(path, format!("must have at most {most} {of}"));
-        }
+        let bounds: [Bound<'_>; 2] = [
+            (least, "have at least", f64::lt),
+            (most, "have at most", f64::gt),
+        ];
+        self.bounds(schema, count as f64, &bounds, &format!(" {of}"), path);
     }
 
-    fn number(
+    fn number(&mut self, schema: &Map<String, Value>, number: f64, path: &ArgumentPath<'_>) {
+        let bounds: [Bound<'_>; 4] = [
+            ("minimum", "be at least", f64::lt),
+            ("maximum", "be at most", f64::gt),
+            ("exclusiveMinimum", "be more than", f64::le),
+            ("exclusiveMaximum", "be less than", f64::ge),
+        ];
+        self.bounds(schema, number, &bounds, "", path);
+    }
+
+    fn bounds(
         &mut self,
         schema: &Map<String, Value>,
-        number: Option<f64>,
+        number: f64,
+        bounds: &[Bound<'_>],
+        unit: &str,
         path: &ArgumentPath<'_>,
     ) {
-        let Some(number) = number else { return };
-        let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
-        let wrong = [
-            bound("minimum")
-                .filter(|least| number < *least)
-                .map(|b| ("at least", b)),
-            bound("maximum")
-                .filter(|most| number > *most)
-                .map(|b| ("at most", b)),
-            bound("exclusiveMinimum")
-                .filter(|least| number <= *least)
-                .map(|b| ("more than", b)),
-            bound("exclusiveMaximum")
-                .filter(|most| number >= *most)
-                .map(|b| ("less than", b)),
-        ];
-        for (must, bound) in wrong.into_iter().flatten() {
-            self.say(path, format!("must be {must} {bound}"));
+        for (keyword, must, breaks) in bounds {
+            let bound = schema.get(*keyword).and_then(Value::as_f64);
+            if let Some(bound) = bound.filter(|bound| breaks(&number, bound)) {
+                self.say(path, format!("must {must} {bound}{unit}"));
+            }
         }
     }
 
@@ -307,14 +291,11 @@ fn is(name: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "number" => value.is_number(),
         // In JSON Schema, 1.0 is an integer.
-        "integer" => match value {
-            Value::Number(number) => {
-                number.is_i64()
-                    || number.is_u64()
-                    || number.as_f64().is_none_or(|float| float.fract() == 0.0)
-            }
-            _ => false,
-        },
+        "integer" => value.as_number().is_some_and(|number| {
+            number.is_i64()
+                || number.is_u64()
+                || number.as_f64().is_none_or(|float| float.fract() == 0.0)
+        }),
         _ => true,
     }
 }

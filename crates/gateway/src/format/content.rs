@@ -91,16 +91,18 @@ fn piece(raw: &RawValue) -> ContentPiece {
         ("audio", _, Some(data), _) => ContentPiece::Audio { mime, data },
         ("resource", _, _, Some(resource)) => embedded(resource),
         ("resource_link", None, None, None) if let Some(uri) = block.uri => {
-            let name = block.name.map(|name| format!(" {name:?}"));
-            let size = block.size.map(|size| format!(", {size} bytes"));
-            let mime = block.mime.map(|mime| format!(", {mime}"));
-            let about = block.description.map(|about| format!(" {about}"));
+            let name = block
+                .name
+                .map_or(String::new(), |name| format!(" {name:?}"));
+            let size = block
+                .size
+                .map_or(String::new(), |size| format!(", {size} bytes"));
+            let mime = block.mime.map_or(String::new(), |mime| format!(", {mime}"));
+            let about = block
+                .description
+                .map_or(String::new(), |about| format!(" {about}"));
             ContentPiece::Words(format!(
-                "[link to resource{}: {uri}{}{}]{}",
-                name.unwrap_or_default(),
-                mime.unwrap_or_default(),
-                size.unwrap_or_default(),
-                about.unwrap_or_default(),
+                "[link to resource{name}: {uri}{mime}{size}]{about}"
             ))
         }
         (kind, ..) => unknown(&format!("content of type {kind:?}")),
@@ -111,11 +113,10 @@ fn embedded(resource: EmbeddedResource) -> ContentPiece {
     let uri = resource.uri;
     match (resource.text, resource.blob) {
         (Some(text), _) => {
-            let mime = resource.mime.map(|mime| format!(", {mime}"));
-            ContentPiece::Words(format!(
-                "[resource {uri}{}]\n{text}",
-                mime.unwrap_or_default()
-            ))
+            let mime = resource
+                .mime
+                .map_or(String::new(), |mime| format!(", {mime}"));
+            ContentPiece::Words(format!("[resource {uri}{mime}]\n{text}"))
         }
         (None, Some(data)) => ContentPiece::Blob {
             uri,
@@ -150,8 +151,7 @@ impl ContentPiece {
                 Some(format!("[audio: {mime}, {} bytes]", size(data)))
             }
             ContentPiece::Blob { uri, mime, data } => {
-                let size = size(data);
-                Some(format!("[resource {uri}: {mime}, {size} bytes]"))
+                Some(format!("[resource {uri}: {mime}, {} bytes]", size(data)))
             }
         }
     }

@@ -59,11 +59,8 @@ pub fn answer(format: Format, outcome: &ToolOutcome, id: Option<&str>) -> String
 /// Messages of the role `tool` contain only text, and cannot mark a failure.
 fn openai(contents: ResultContents, id: Option<&str>) -> Value {
     let texts = contents.pieces.into_iter().map(ContentPiece::in_words);
-    let text = joined(texts, contents.failed);
-    let content = match contents.failed {
-        true => format!("Error: {text}"),
-        false => text,
-    };
+    let mark = if contents.failed { "Error: " } else { "" };
+    let content = format!("{mark}{}", joined(texts, contents.failed));
     let mut message = Map::new();
     message.insert("role".into(), "tool".into());
     if let Some(id) = id {
@@ -138,10 +135,8 @@ fn copilot(contents: ResultContents, late: bool) -> Value {
                 binaries.push(binary("resource", mime, data, Some("audio".into())));
             }
             ContentPiece::Blob { uri, mime, data } => {
-                let kind = match mime.starts_with("image/") {
-                    true => "image",
-                    false => "resource",
-                };
+                let is_image = mime.starts_with("image/");
+                let kind = if is_image { "image" } else { "resource" };
                 binaries.push(binary(kind, mime, data, Some(uri)));
             }
             other => texts.push(other.in_words()),
@@ -166,8 +161,8 @@ fn copilot(contents: ResultContents, late: bool) -> Value {
 fn joined(texts: impl Iterator<Item = String>, failed: bool) -> String {
     let texts: Vec<String> = texts.collect();
     let text = texts.join("\n");
-    match failed && text.trim().is_empty() {
-        true => SILENT.to_owned(),
-        false => text,
+    if failed && text.trim().is_empty() {
+        return SILENT.to_owned();
     }
+    text
 }

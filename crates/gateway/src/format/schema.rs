@@ -217,12 +217,9 @@ fn beside(out: &mut Map<String, Value>, keyword: &str, value: Value) {
         (Some(Value::Object(known)), Value::Object(more)) if keyword == "properties" => {
             known.extend(more);
         }
-        (Some(Value::Array(known)), Value::Array(more)) if keyword == "required" => {
-            let new: Vec<Value> = more
-                .into_iter()
-                .filter(|name| !known.contains(name))
-                .collect();
-            known.extend(new);
+        (Some(Value::Array(known)), Value::Array(mut more)) if keyword == "required" => {
+            more.retain(|name| !known.contains(name));
+            known.extend(more);
         }
         (_, value) => {
             out.insert(keyword.to_owned(), value);
@@ -280,11 +277,8 @@ fn plain(schema: &Map<String, Value>, keyword: &str, value: &Value) -> Option<Va
         ("enum", Value::Array(values)) if !values.is_empty() => Some(value.clone()),
         ("required" | "enum", _) => None,
         ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(flag)) => {
-            let bound = schema.get(if keyword == "exclusiveMinimum" {
-                "minimum"
-            } else {
-                "maximum"
-            });
+            let minimum = keyword == "exclusiveMinimum";
+            let bound = schema.get(if minimum { "minimum" } else { "maximum" });
             bound.filter(|_| *flag).cloned()
         }
         _ => Some(value.clone()),

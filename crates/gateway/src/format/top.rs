@@ -20,19 +20,17 @@ pub(super) fn flat(
                 _ => None,
             });
             let variants: Vec<_> = variants.collect();
-            match all {
-                true => add(&mut schema, variants),
-                false => overlay(&mut schema, variants, note),
+            if all {
+                add(&mut schema, variants);
+            } else {
+                overlay(&mut schema, variants, note);
             }
         }
     }
     for keyword in ["enum", "const", "not", "type"] {
         schema.remove(keyword);
     }
-    let properties = match schema.remove("properties") {
-        Some(Value::Object(properties)) => properties,
-        _ => Map::new(),
-    };
+    let properties = take_properties(&mut schema);
     let mut out = Map::new();
     out.insert("type".into(), "object".into());
     out.insert("properties".into(), properties.into());
@@ -47,8 +45,7 @@ fn add(schema: &mut Map<String, Value>, variants: Vec<Map<String, Value>>) {
             require(schema, name);
         }
         for (name, value) in take_properties(&mut variant) {
-            let properties = properties(schema);
-            properties.entry(name).or_insert(value);
+            properties(schema).entry(name).or_insert(value);
         }
         variant.remove("required");
         variant.remove("type");
