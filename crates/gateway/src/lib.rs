@@ -16,7 +16,6 @@ use wire::{Era, RpcError, code};
 
 mod ability;
 pub mod activity;
-mod ask;
 mod body;
 mod call;
 mod changes;
@@ -54,7 +53,6 @@ mod users;
 mod view;
 
 pub use ability::{all_capabilities, forwardable_capabilities, no_capabilities};
-pub use ask::AskError;
 pub use body::{MessageBody, PreparedResult};
 pub use completion::run_to_completion;
 pub use lifetime::StreamLifetime;
@@ -67,6 +65,7 @@ pub use session::{
     ClientAnswer, MessageStream, NoSession, RunningRequest, Session, Sessions, StreamEvent,
     StreamReader,
 };
+pub use tools::AskError;
 pub use users::UserServers;
 pub use view::{RouteTarget, ToolList, View, Views};
 

@@ -1,5 +1,5 @@
-//! A call of a tool for a program that does not speak MCP (SPEC D10). It is
-//! handled like a call of a modern client without capabilities; it always ends
+//! Requests of programs that do not speak MCP. They are handled like those of a
+//! modern client without capabilities. A call of a tool (SPEC D10) always ends
 //! with an outcome that a model can read.
 
 use std::fmt::Display;
@@ -10,9 +10,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::format::arguments::{self, InvalidArguments};
 use super::format::{Format, ToolOutcome, keys};
-use super::{Caller, Gateway, Reply, View, naming};
-use wire::object::{empty, is_object, pick, set_member, text};
-use wire::result::{ResultType, result_type};
+use super::{Caller, Client, ClientRequest, Gateway, Reply, View, ability, naming};
+use wire::object::{empty, is_object, member, pick, set_member, text};
+use wire::result::{ResultType, result_type, to_legacy_result};
+use wire::{Era, LEGACY, MODERN, code};
 
 /// Bytes of an error's `data` that are passed on.
 const DETAILS: usize = 4096;
@@ -20,7 +21,69 @@ const DETAILS: usize = 4096;
 /// Similar names that an unknown name's error suggests.
 const NEAR: usize = 3;
 
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum AskError {
+    /// There is no such resource or prompt.
+    Missing(String),
+    /// The server refused the params.
+    Invalid(String),
+    /// The server requires input from its client first.
+    Asks(String),
+    /// The server is not connected.
+    Away(String),
+    Failed(String),
+}
+
 impl Gateway {
+    /// The result of a request, without the members that only MCP clients
+    /// need. Dropping the future cancels the request at its server.
+    pub async fn ask(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>, AskError> {
+        let reply = self.reply(self.view(caller), caller, method, params).await;
+        let body = reply.body.whole();
+        let result = match outcome_in(&body) {
+            Ok(result) => result,
+            Err(error) => return Err(ask_error(&reply, error)),
+        };
+        if result_type(result) != ResultType::Complete {
+            let text = "the server requires input from its client first";
+            return Err(AskError::Asks(text.to_owned()));
+        }
+        let plain = to_legacy_result(method, result, LEGACY[0], false);
+        let plain = plain.map_err(|error| AskError::Failed(error.to_string()))?;
+        Ok(plain.into_owned())
+    }
+
+    /// The reply to a client without capabilities.
+    async fn reply(
+        &self,
+        view: Arc<View>,
+        caller: &Caller,
+        method: &str,
+        params: &RawValue,
+    ) -> Reply {
+        let id = to_raw_value(&1).expect("a number serialises into memory");
+        let client = Client {
+            era: Era::Modern,
+            version: MODERN,
+            capabilities: ability::no_capabilities(),
+            log_level: None,
+            session: None,
+        };
+        let incoming = ClientRequest {
+            id: &id,
+            method,
+            params: Some(params),
+        };
+        let replies = self.request_in(view, caller, &client, incoming);
+        replies.last().await
+    }
+
     /// Calls a tool by any of its names; `None` if there is no such tool. An
     /// `Err` in place of arguments is the reason that they cannot be read.
     /// Dropping the future cancels the call at its server.
@@ -101,21 +164,25 @@ fn check(schema: Option<&RawValue>, arguments: &RawValue) -> Result<(), InvalidA
 }
 
 fn outcome(reply: Reply) -> ToolOutcome {
-    let body = reply.body.whole();
-    let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
-    let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
-    match result {
-        Some(result) if reply.late => ToolOutcome::Timeout(result_text(result)),
-        Some(result) if result_type(result) == ResultType::Complete => {
+    match outcome_in(&reply.body.whole()) {
+        Ok(result) if reply.late => ToolOutcome::Timeout(result_text(result)),
+        Ok(result) if result_type(result) == ResultType::Complete => {
             ToolOutcome::Result(result.to_owned())
         }
-        Some(_) => ToolOutcome::Failure(
+        Ok(_) => ToolOutcome::Failure(
             "The tool wants to ask the user or the client something first, which cannot be \
              answered here."
                 .to_owned(),
         ),
-        None => ToolOutcome::Failure(error.map(error_text).unwrap_or_default()),
+        Err(error) => ToolOutcome::Failure(error_text(error)),
     }
+}
+
+/// The result in a reply's body, or the error.
+fn outcome_in(body: &[u8]) -> Result<&RawValue, &RawValue> {
+    let message: Option<&RawValue> = serde_json::from_slice(body).ok();
+    let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
+    result.ok_or(error.unwrap_or(empty()))
 }
 
 /// The text of a result that Portway itself made.
@@ -134,5 +201,19 @@ fn error_text(error: &RawValue) -> String {
             format!("{message}\n{}", data.get())
         }
         _ => message,
+    }
+}
+
+fn ask_error(reply: &Reply, error: &RawValue) -> AskError {
+    let [message, data] = pick(error, ["message", "data"]);
+    let message = message.and_then(text).unwrap_or_default().into_owned();
+    let names_uri = data.is_some_and(|data| member(data, "uri").is_some());
+    match (reply.error, reply.relayed) {
+        (Some(code::MISSING_CAPABILITY), _) => AskError::Asks(message),
+        (Some(code::INTERNAL), false) => AskError::Away(message),
+        (Some(_), false) => AskError::Missing(message),
+        (Some(code::INVALID_PARAMS), true) if names_uri => AskError::Missing(message),
+        (Some(code::INVALID_PARAMS), true) => AskError::Invalid(message),
+        _ => AskError::Failed(message),
     }
 }
