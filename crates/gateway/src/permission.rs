@@ -50,6 +50,20 @@ impl GrantPermission {
             server: server.clone(),
         }))
     }
+
+    /// The entry's grant now. A closed one was replaced meanwhile, maybe more
+    /// than once.
+    fn current(&self) -> Option<Arc<Grant>> {
+        let mut grant = self.store.grant_of(self.grant.entry)?;
+        while grant.calls.is_closed() {
+            let next = self.store.grant_of(self.grant.entry)?;
+            if Arc::ptr_eq(&next, &grant) {
+                return None;
+            }
+            grant = next;
+        }
+        Some(grant)
+    }
 }
 
 impl Permit for GrantPermission {
@@ -77,22 +91,6 @@ impl Permission for GrantPermission {
                 ..self.clone()
             })
         })
-    }
-}
-
-impl GrantPermission {
-    /// The entry's grant now. A closed one was replaced meanwhile, maybe more
-    /// than once.
-    fn current(&self) -> Option<Arc<Grant>> {
-        let mut grant = self.store.grant_of(self.grant.entry)?;
-        while grant.calls.is_closed() {
-            let next = self.store.grant_of(self.grant.entry)?;
-            if Arc::ptr_eq(&next, &grant) {
-                return None;
-            }
-            grant = next;
-        }
-        Some(grant)
     }
 }
 

@@ -30,19 +30,18 @@ pub fn server(config: &Value, problem: &Value) -> Value {
     let problems = json!({"type": "array", "items": problem});
     let warnings = json!({"type": "array", "items": {"type": "string"}, "description":
         "Of a start, stop or restart: it is in force, but the store could not record it yet"});
+    let transport = json!({"enum": ["stdio", "http", "sse", null]});
+    let status = json!({"enum": ["disconnected", "connecting", "connected", "error"]});
+    let isolation = json!({"enum": ["shared", "principal", "session", null]});
+    let retry_at = json!({"type": ["integer", "null"], "minimum": 0, "description":
+        "When it is tried again by itself: milliseconds since the epoch"});
     let (text, maybe_text, count) = (text(), maybe_text(), count());
     object(
         &[
             ("id", &json!({"type": "string", "format": "uuid"})),
             ("name", &text),
-            (
-                "transport",
-                &json!({"enum": ["stdio", "http", "sse", null]}),
-            ),
-            (
-                "status",
-                &json!({"enum": ["disconnected", "connecting", "connected", "error"]}),
-            ),
+            ("transport", &transport),
+            ("status", &status),
             ("state", &json!({"enum": ["stopped", "running", "error"]})),
             ("since", &time()),
             ("error", &maybe_text),
@@ -56,19 +55,9 @@ pub fn server(config: &Value, problem: &Value) -> Value {
             ("instructions", &maybe_text),
             ("pid", &json!({"type": ["integer", "null"]})),
             ("containment", &maybe_text),
-            (
-                "isolation",
-                &json!({"enum": ["shared", "principal", "session", null]}),
-            ),
+            ("isolation", &isolation),
             ("restarts", &count),
-            (
-                "retryAt",
-                &json!({
-                    "type": ["integer", "null"],
-                    "minimum": 0,
-                    "description": "When it is tried again by itself: milliseconds since the epoch",
-                }),
-            ),
+            ("retryAt", &retry_at),
         ],
         &[
             ("shadows", &names),
@@ -82,6 +71,7 @@ pub fn server(config: &Value, problem: &Value) -> Value {
 /// A definition as the API shows it: all fields, with masked secrets.
 pub fn config() -> Value {
     let kind = json!({"enum": ["stdio", "http", "sse"]});
+    let isolation = json!({"enum": ["auto", "shared", "principal", "session"]});
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
     let args = json!({"type": "array", "items": {"type": "string"}});
     object(
@@ -91,10 +81,7 @@ pub fn config() -> Value {
             ("enabled", &flag()),
             ("timeout", &count()),
             ("era", &json!({"enum": ["auto", "legacy", "modern"]})),
-            (
-                "isolation",
-                &json!({"enum": ["auto", "shared", "principal", "session"]}),
-            ),
+            ("isolation", &isolation),
         ],
         &[
             ("command", &text()),
