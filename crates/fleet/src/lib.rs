@@ -359,6 +359,10 @@ impl Fleet {
         start: Instant,
         limit: Option<Duration>,
     ) -> Result<(ServerConnection, Duration), CallError> {
+        let absent = |reason| {
+            let server = server.to_owned();
+            Err(CallError::NotConnected { server, reason })
+        };
         loop {
             let snapshot = snapshots.borrow_and_update().clone();
             let Some(view) = snapshot.find(server) else {
@@ -372,21 +376,11 @@ impl Fleet {
                 // The connection drains, and the next state is not published yet.
                 Some(_) => {}
                 None if view.state.holds_calls() => {}
-                None => {
-                    return Err(CallError::NotConnected {
-                        server: server.to_owned(),
-                        reason: view.state.error().map(str::to_owned),
-                    });
-                }
+                None => return absent(view.state.error().map(str::to_owned)),
             }
             match tokio::time::timeout_at(start + limit, snapshots.changed()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => {
-                    return Err(CallError::NotConnected {
-                        server: server.to_owned(),
-                        reason: Some("Portway is shutting down".into()),
-                    });
-                }
+                Ok(Err(_)) => return absent(Some("Portway is shutting down".into())),
                 Err(_) => return Err(UpstreamError::Timeout { limit }.into()),
             }
         }

@@ -415,15 +415,14 @@ fn make_room(slots: &mut SlotMap, slot: &Slot, isolation: Isolation) -> Result<(
         })
         .collect();
     let displaced = bounds::displaced(&taken, (&slot.principal, &slot.owner), isolation);
-    let displaced = displaced.map_err(too_many)?.cloned();
+    let displaced = displaced.map_err(|TooMany { limit, whose }| {
+        UpstreamError::Unreachable(format!(
+            "all {limit} of {whose} connections to this server are in use; try again later"
+        ))
+    });
+    let displaced = displaced?.cloned();
     if let Some(place) = displaced.and_then(|key| slots.remove(&key)) {
         place.end.cancel();
     }
     Ok(())
-}
-
-fn too_many(TooMany { limit, whose }: TooMany) -> UpstreamError {
-    UpstreamError::Unreachable(format!(
-        "all {limit} of {whose} connections to this server are in use; try again later"
-    ))
 }

@@ -78,20 +78,20 @@ impl Supervisor {
     pub(crate) async fn run(mut self) {
         let mut handover = Handover::default();
         while self.take_wish() {
-            match self.view.wanted.spec.clone() {
-                Err(problems) => {
-                    let error = config::problem::in_lines(&problems).into();
-                    self.tell(ServerState::Failed { error }, true);
-                    self.retire(handover.old.take());
-                    self.wait_for_change().await;
+            let wanted = self.view.wanted.clone();
+            let state = match &wanted.spec {
+                Ok(spec) if wanted.run => {
+                    handover = self.live(spec, handover).await;
+                    continue;
                 }
-                Ok(_) if !self.view.wanted.run => {
-                    self.tell(ServerState::Stopped, true);
-                    self.retire(handover.old.take());
-                    self.wait_for_change().await;
-                }
-                Ok(spec) => handover = self.live(&spec, handover).await,
-            }
+                Ok(_) => ServerState::Stopped,
+                Err(problems) => ServerState::Failed {
+                    error: config::problem::in_lines(problems).into(),
+                },
+            };
+            self.tell(state, true);
+            self.retire(handover.old.take());
+            self.wait_for_change().await;
         }
         self.retire(handover.old);
         self.shared.publisher.remove(&self.name);

@@ -266,10 +266,15 @@ impl Registry {
         if let Err(RegistryError::Store(error)) = self.finish(&mut edits).await {
             return Err(error);
         }
+        self.read_records(&mut edits).await?;
+        self.refresh(&mut edits, Occasion::Reload).await
+    }
+
+    async fn read_records(&self, edits: &mut Edits) -> Result<(), StoreError> {
         let records = self.store.servers().await?;
         edits.records.clear();
         edits.know(records);
-        self.refresh(&mut edits, Occasion::Reload).await
+        Ok(())
     }
 
     async fn refresh_filters(&self, edits: &mut Edits) {

@@ -201,18 +201,12 @@ impl<'f> Draft<'f> {
     /// Saves the changed text. False if the file has changed since the draft
     /// was made: the caller then makes a new draft.
     pub(super) async fn save(self) -> Result<bool, SourceError> {
-        let Draft {
-            source,
-            found,
-            text,
-            store,
-            ..
-        } = self;
-        if found.as_deref() == Some(text.as_bytes()) {
+        let (source, text) = (self.source, self.text);
+        if self.found.as_deref() == Some(text.as_bytes()) {
             return Ok(true);
         }
-        if let Some(store) = store {
-            let found = String::from_utf8(found.unwrap_or_default());
+        if let Some(store) = self.store {
+            let found = String::from_utf8(self.found.unwrap_or_default());
             let found = found.map_err(|error| unusable(&source, error))?;
             return match database::save(store, &found, &text).await {
                 Ok(saved) => Ok(saved),
@@ -220,7 +214,7 @@ impl<'f> Draft<'f> {
                 Err(error) => Err(unusable(&source, error)),
             };
         }
-        let target = source.path.clone();
+        let (target, found) = (source.path.clone(), self.found);
         let write =
             move || store::replace(&target, found.as_deref(), text.as_bytes(), NEW_FILE_MODE);
         let written = tokio::task::spawn_blocking(write).await;

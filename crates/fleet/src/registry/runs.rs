@@ -140,9 +140,7 @@ impl Registry {
                     // Another process has changed the records: the next attempt
                     // starts from the current ones.
                     if matches!(error.kind, StoreErrorKind::Conflict { .. }) {
-                        let records = self.store.servers().await?;
-                        edits.records.clear();
-                        edits.know(records);
+                        self.read_records(&mut edits).await?;
                     }
                     return Err(error);
                 }
