@@ -13,7 +13,7 @@ use super::control::Control;
 use super::failure::{CallFailure, failed_tool};
 use super::view::{ResultOrigin, View};
 use super::{Client, Reply};
-use fleet::{CallOutcome, CallRequest, CallStream, Fleet};
+use fleet::{CallItem, CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, Peer};
 use wire::meta::{self, LogLevel};
 use wire::object::{self, member};
@@ -183,5 +183,13 @@ impl Call {
     pub(crate) fn error(&self, error: &RpcError) -> Reply {
         self.watch.end(OutcomeKind::Error, Some(&error.message));
         Reply::error(&self.id, error)
+    }
+}
+
+/// The next item of a call; none comes without a stream.
+pub(super) async fn received(stream: &mut Option<CallStream>) -> CallItem {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
     }
 }

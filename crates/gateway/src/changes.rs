@@ -409,13 +409,10 @@ async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<ChangeEven
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        if update.note.method != "notifications/resources/updated" {
-            continue;
-        }
-        let Some(params) = update.note.params.as_deref() else {
-            continue;
-        };
-        if let Some(uri) = member(params, "uri").and_then(text) {
+        if update.note.method == "notifications/resources/updated"
+            && let Some(params) = update.note.params.as_deref()
+            && let Some(uri) = member(params, "uri").and_then(text)
+        {
             let _ = changes.send(Arc::new(ChangeEvent::Resource(ResourceChange {
                 server: update.server.clone(),
                 whose: update.whose.clone(),

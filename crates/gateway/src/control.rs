@@ -7,7 +7,6 @@ mod arguments;
 mod search;
 mod tools;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,12 +37,6 @@ pub struct Control {
     offer: Arc<Offer>,
     /// Set once the log has the warning that another server has its name.
     warned: AtomicBool,
-}
-
-impl fmt::Debug for Control {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control").finish_non_exhaustive()
-    }
 }
 
 type ControlResult = Result<Box<RawValue>, UpstreamError>;

@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::value::RawValue;
 
 use super::ReplyItem;
-use super::call::Call;
+use super::call::{Call, received};
 use super::elicit;
 use super::failure::CallFailure;
 use super::members::ObjectWriter;
@@ -312,12 +312,5 @@ impl LegacyCall {
                 return item;
             }
         }
-    }
-}
-
-async fn received(stream: &mut Option<CallStream>) -> CallItem {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => std::future::pending().await,
     }
 }

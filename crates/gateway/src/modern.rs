@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::ability::is_question;
 use super::activity::OutcomeKind;
-use super::call::Call;
+use super::call::{Call, received};
 use super::members::ObjectWriter;
 use super::parked::{ParkedCall, ParkedCalls};
 use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
@@ -97,7 +97,7 @@ impl ModernCall {
                     None => continue,
                 }
             }
-            match self.received().await {
+            match received(&mut self.stream).await {
                 CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
                 CallItem::Notification(note) => {
                     if let Some(message) = self.call.notification(&note) {
@@ -107,13 +107,6 @@ impl ModernCall {
                 CallItem::Request(request) => self.take_question(request),
                 CallItem::Done(outcome) => return ReplyItem::Last(self.finish(outcome)),
             }
-        }
-    }
-
-    async fn received(&mut self) -> CallItem {
-        match &mut self.stream {
-            Some(stream) => stream.next().await,
-            None => std::future::pending().await,
         }
     }
 
@@ -178,7 +171,7 @@ impl ModernCall {
     /// client; `None` if the server has cancelled them meanwhile.
     async fn ask(&mut self) -> Option<Reply> {
         let until = Instant::now() + GATHER;
-        while let Ok(item) = tokio::time::timeout_at(until, self.received()).await {
+        while let Ok(item) = tokio::time::timeout_at(until, received(&mut self.stream)).await {
             match item {
                 CallItem::Request(request) => self.take_question(request),
                 CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),

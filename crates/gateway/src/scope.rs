@@ -54,13 +54,6 @@ pub struct EntryScope {
 }
 
 impl EntryScope {
-    pub fn new(grant: Arc<Grant>) -> EntryScope {
-        EntryScope {
-            grant,
-            filter: None,
-        }
-    }
-
     /// Narrowed by a named filter.
     pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> EntryScope {
         EntryScope { grant, filter }

@@ -20,8 +20,8 @@ pub(crate) enum SealPurpose {
 }
 
 pub struct Seal {
-    session: LessSafeKey,
-    request_state: LessSafeKey,
+    /// One for each [`SealPurpose`].
+    keys: [LessSafeKey; 2],
     marks: hmac::Key,
 }
 
@@ -37,8 +37,8 @@ impl Seal {
         let master = salt.extract(secret.expose().as_bytes());
         let marks = master.expand(&[b"portway mark"], hmac::HMAC_SHA256);
         Seal {
-            session: cipher(&master, b"portway session"),
-            request_state: cipher(&master, b"portway request state"),
+            keys: [&b"portway session"[..], b"portway request state"]
+                .map(|label| cipher(&master, label)),
             marks: marks.expect(KEY_LENGTH).into(),
         }
     }
@@ -69,8 +69,7 @@ impl Seal {
         let mut sealed = Vec::with_capacity(NONCE_LEN + bytes.len() + CHACHA20_POLY1305.tag_len());
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(bytes);
-        let tag = self
-            .key(purpose)
+        let tag = self.keys[purpose as usize]
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(principal.as_bytes()),
@@ -92,20 +91,12 @@ impl Seal {
         let (nonce, _) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let aad = Aad::from(principal.as_bytes());
-        let length = self
-            .key(purpose)
+        let length = self.keys[purpose as usize]
             .open_within(nonce, aad, &mut sealed, NONCE_LEN..)
             .ok()?
             .len();
         sealed.truncate(length);
         Some(sealed)
-    }
-
-    fn key(&self, purpose: SealPurpose) -> &LessSafeKey {
-        match purpose {
-            SealPurpose::Session => &self.session,
-            SealPurpose::RequestState => &self.request_state,
-        }
     }
 }
 

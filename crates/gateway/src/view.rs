@@ -66,7 +66,6 @@ pub struct View {
 }
 
 /// The server's tool or prompt behind a name of a view.
-#[derive(Debug)]
 pub struct RouteTarget {
     pub server: Arc<str>,
     /// Its name at the server.

@@ -28,7 +28,6 @@ pub(super) struct CallRate {
     past: VecDeque<SecondStats>,
     /// The current second, counted from the epoch.
     now: u64,
-    calls: u64,
     errors: u64,
     times: LatencyHistogram,
 }
@@ -36,7 +35,6 @@ pub(super) struct CallRate {
 impl CallRate {
     pub(super) fn count(&mut self, now: u64, took: Duration, failed: bool) {
         self.turn(now);
-        self.calls += 1;
         self.errors += u64::from(failed);
         self.times.add(took);
     }
@@ -47,10 +45,10 @@ impl CallRate {
         if now <= self.now {
             return;
         }
-        if self.calls > 0 {
+        if self.times.count > 0 {
             let second = self.current();
             self.past.push_back(second);
-            (self.calls, self.errors) = (0, 0);
+            self.errors = 0;
             self.times = LatencyHistogram::default();
         }
         self.now = now;
@@ -64,7 +62,7 @@ impl CallRate {
         let part = |share| self.times.quantile(share);
         SecondStats {
             at: self.now * 1000,
-            calls: self.calls,
+            calls: self.times.count,
             errors: self.errors,
             p50: part(0.50),
             p95: part(0.95),

@@ -8,7 +8,6 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::ToolArguments;
-use super::search::ToolSearch;
 use super::tools::ControlTool;
 use super::{Control, ControlResult};
 use crate::failure::failed_tool;
@@ -112,11 +111,8 @@ impl Control {
             }
             ControlTool::ListTools => {
                 let given = ToolArguments::read(arguments, &["search", "server", "name", "limit"])?;
-                structured(&self.search(ToolSearch {
-                    search: given.text("search")?,
-                    server: given.maybe_server()?,
-                    limit: given.amount("limit")?,
-                })?)
+                let (words, server) = (given.text("search")?, given.maybe_server()?);
+                structured(&self.search(words, server, given.amount("limit")?)?)
             }
         }
     }

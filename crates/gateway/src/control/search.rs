@@ -14,12 +14,6 @@ use wire::invisible::without_tags;
 const SHOWN: usize = 100;
 pub(super) const MOST_SHOWN: usize = 1000;
 
-pub(super) struct ToolSearch {
-    pub search: Option<String>,
-    pub server: Option<String>,
-    pub limit: Option<usize>,
-}
-
 #[derive(Serialize)]
 pub(super) struct ToolMatches {
     tools: Vec<ToolMatch>,
@@ -47,10 +41,16 @@ struct ToolDescription {
 }
 
 impl Control {
-    pub(super) fn search(&self, asked: ToolSearch) -> Result<ToolMatches, RegistryError> {
+    /// The tools that have all words, of one server or of all.
+    pub(super) fn search(
+        &self,
+        words: Option<String>,
+        server: Option<String>,
+        limit: Option<usize>,
+    ) -> Result<ToolMatches, RegistryError> {
         let snapshot = self.servers.fleet.snapshot();
         let own = self.offer(&snapshot).map(|offer| (&self.name, offer));
-        let only = match asked.server {
+        let only = match server {
             Some(server) if server == NAME && own.is_some() => Some(self.name.clone()),
             Some(server) => Some(self.servers.find(&server)?.name.clone()),
             None => None,
@@ -66,7 +66,7 @@ impl Control {
         });
         // Names are given over all tools, as at the shared endpoint.
         let names = naming::names(items.clone().map(|(server, item)| (&**server, &*item.key)));
-        let words = asked.search.unwrap_or_default().to_lowercase();
+        let words = words.unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
         let mut found: Vec<ToolMatch> = names
             .into_iter()
@@ -77,7 +77,7 @@ impl Control {
             .collect();
         found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let total = found.len();
-        found.truncate(asked.limit.unwrap_or(SHOWN).min(MOST_SHOWN));
+        found.truncate(limit.unwrap_or(SHOWN).min(MOST_SHOWN));
         Ok(ToolMatches {
             tools: found,
             total,
@@ -100,16 +100,9 @@ fn found(name: String, server: &Arc<str>, item: &CatalogItem) -> ToolMatch {
 
 impl ToolMatch {
     fn has(&self, words: &[&str]) -> bool {
-        let told = [
-            Some(&self.key),
-            self.title.as_ref(),
-            self.description.as_ref(),
-        ];
-        let told: Vec<String> = told
-            .iter()
-            .flatten()
-            .map(|text| text.to_lowercase())
-            .collect();
+        let told = [self.title.as_ref(), self.description.as_ref()];
+        let told = told.into_iter().flatten().chain([&self.key]);
+        let told: Vec<String> = told.map(|text| text.to_lowercase()).collect();
         let told_of = |word: &&str| told.iter().any(|text| text.contains(*word));
         words.iter().all(told_of)
     }

@@ -11,7 +11,7 @@ use super::View;
 use super::build::{self, ServerOffer};
 use super::info::EndpointInfo;
 use super::instructions;
-use super::links::{Links, MatchedTool};
+use super::links::Links;
 use super::list_entry;
 use super::texts::ToolTexts;
 use crate::control::{self, Control};
@@ -161,10 +161,7 @@ fn matched_tools(
             let number = grant.tools.len() + links.matched.len();
             links.pages.entry(uri).or_insert(number);
         }
-        links.matched.push(MatchedTool {
-            server: server.clone(),
-            tool: item.key.clone(),
-        });
+        links.matched.push((server.clone(), item.key.clone()));
         let (raw, offer) = (list_entry::renamed(item, &name), offered.offer);
         let prepared = list_entry::tool(raw, offer.peer.era, offer.stale);
         view.add(ListKind::Tools, (name, true), prepared, (offered, item));

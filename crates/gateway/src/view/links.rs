@@ -16,16 +16,11 @@ pub(super) struct Links {
     pub seal: Arc<Seal>,
     /// The grant's tools that are not shown, by position.
     pub hidden: HashSet<usize>,
-    /// The tools of the entry's filter; numbered after the grant's.
-    pub matched: Vec<MatchedTool>,
+    /// The tools of the entry's filter: server and name there. Numbered after
+    /// the grant's.
+    pub matched: Vec<(Arc<str>, String)>,
     /// The pages of tools that have one (MCP Apps), by URI.
     pub pages: HashMap<String, usize>,
-}
-
-/// A tool that an entry has by its filter.
-pub(super) struct MatchedTool {
-    pub server: Arc<str>,
-    pub tool: String,
 }
 
 /// A URI in a result of an entry's tool.
@@ -44,8 +39,8 @@ impl Links {
         match bound.get(number) {
             Some(tool) => Some((&tool.server, &tool.tool)),
             None => {
-                let matched = self.matched.get(number - bound.len())?;
-                Some((&matched.server, &matched.tool))
+                let (server, tool) = self.matched.get(number - bound.len())?;
+                Some((server, tool))
             }
         }
     }

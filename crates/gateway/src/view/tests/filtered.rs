@@ -25,7 +25,7 @@ fn given(tools: &[(&str, &str, &str)], allow: &[&str], deny: &[&str]) -> Arc<Gra
 }
 
 fn seen(views: &Views, grant: &Arc<Grant>, snapshot: &Arc<fleet::Snapshot>) -> Vec<String> {
-    let scope = Scope::Entry(EntryScope::new(grant.clone()));
+    let scope = Scope::Entry(EntryScope::narrowed(grant.clone(), None));
     let tools = list(&views.get(&scope, snapshot), ListKind::Tools, MODERN);
     names(&tools, "tools", "name")
 }
@@ -74,7 +74,7 @@ fn d7_a_binding_keeps_its_name_and_is_denied_like_the_rest() {
     let qualified = crate::naming::qualified("gh", "read");
     for server in ["fs", "away"] {
         let grant = given(&[("mcp_gh_read", server, "delete")], &["gh:*"], &[]);
-        let scope = Scope::Entry(EntryScope::new(grant.clone()));
+        let scope = Scope::Entry(EntryScope::narrowed(grant.clone(), None));
         let view = views.get(&scope, &snapshot);
         let target = view.tool(&qualified).unwrap();
         assert_eq!((&*target.server, &*target.name), ("gh", "read"));

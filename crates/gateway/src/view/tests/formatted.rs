@@ -66,7 +66,7 @@ fn d10_a_tool_is_found_by_each_of_its_names() {
     }
     assert_eq!(view.absent_server("off:x"), Some("off"));
     let given = grant(1, &[("a.b", "a", "z")], ExposedServers::default());
-    let entry = views.get(&Scope::Entry(EntryScope::new(given)), &snapshot);
+    let entry = views.get(&Scope::Entry(EntryScope::narrowed(given, None)), &snapshot);
     let list = told(&entry.tools_as(Format::OpenAi));
     let fitted = list["tools"][0]["function"]["name"].as_str().unwrap();
     assert!(fitted.starts_with("a_b_"), "{fitted}");
@@ -87,13 +87,13 @@ fn d10_lists_in_other_formats_weigh_what_they_take() {
         .snapshot();
     let views = entry_views(1 << 20);
     let given = grant(1, &[("x", "a", "x")], ExposedServers::default());
-    let view = views.get(&EntryScope::new(given.clone()), &snapshot);
+    let view = views.get(&EntryScope::narrowed(given.clone(), None), &snapshot);
     let before = views.load().1;
     let made: usize = Format::ALL
         .map(|format| view.tools_as(format).body.len())
         .iter()
         .sum();
-    views.get(&EntryScope::new(given.clone()), &snapshot);
-    views.get(&EntryScope::new(given.clone()), &snapshot);
+    views.get(&EntryScope::narrowed(given.clone(), None), &snapshot);
+    views.get(&EntryScope::narrowed(given.clone(), None), &snapshot);
     assert_eq!(views.load(), (1, before + made));
 }

@@ -4,7 +4,7 @@ use crate::EntryScope;
 use store::{ExposedServers, Grant, ToolRecord};
 
 fn of(grant: &Arc<Grant>) -> Scope {
-    Scope::Entry(EntryScope::new(grant.clone()))
+    Scope::Entry(EntryScope::narrowed(grant.clone(), None))
 }
 
 fn exposes(resources: &[&str], prompts: &[&str]) -> ExposedServers {
@@ -170,7 +170,7 @@ fn ten_thousand_entries_are_no_burden() {
         .collect();
     let start = processor_time();
     for grant in &grants {
-        views.get(&EntryScope::new(grant.clone()), &snapshot);
+        views.get(&EntryScope::narrowed(grant.clone(), None), &snapshot);
     }
     let took = (processor_time() - start) / 1000;
     let (count, weight) = views.load();
@@ -178,10 +178,10 @@ fn ten_thousand_entries_are_no_burden() {
     assert!(weight <= 4 << 20 && count > 50, "{count} {weight}");
     // The latest are those that are kept.
     let last = grants.last().unwrap();
-    let view = views.get(&EntryScope::new(last.clone()), &snapshot);
+    let view = views.get(&EntryScope::narrowed(last.clone(), None), &snapshot);
     assert!(Arc::ptr_eq(
         &view,
-        &views.get(&EntryScope::new(last.clone()), &snapshot)
+        &views.get(&EntryScope::narrowed(last.clone(), None), &snapshot)
     ));
     assert_eq!(views.load(), (count, weight));
 }
@@ -222,7 +222,7 @@ fn t_a_view_that_would_push_out_the_others_is_not_kept() {
     let views = entry_views(32 << 10);
     let small = grant(1, &[], ExposedServers::default());
     let large = grant(2, &[("large", "s", "large")], ExposedServers::default());
-    let get = |grant: &Arc<Grant>| views.get(&EntryScope::new(grant.clone()), &snapshot);
+    let get = |grant: &Arc<Grant>| views.get(&EntryScope::narrowed(grant.clone(), None), &snapshot);
     let kept = get(&small);
     get(&large);
     assert_eq!(views.load().0, 1);
