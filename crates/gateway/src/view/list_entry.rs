@@ -194,7 +194,7 @@ mod tests {
         assert!(!legacy.traits.wrapped && !legacy.traits.task_only);
         let required = odd.replace("optional", "required");
         assert!(tool(raw(&required), Era::Legacy, false).traits.task_only);
-        assert!(!tool(raw(&required), Era::Modern, false).task_only);
+        assert!(!tool(raw(&required), Era::Modern, false).traits.task_only);
         assert_eq!(legacy.entry.legacy.get(), odd);
         assert_eq!(
             legacy.entry.modern.get(),

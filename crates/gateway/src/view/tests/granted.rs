@@ -70,7 +70,7 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
     let ours = view(described);
     assert_eq!(list(&ours, ListKind::Tools, MODERN)["tools"][0], expected);
     let target = ours.tool("mine").unwrap();
-    assert!(target.wrapped);
+    assert!(target.traits.wrapped);
     assert_eq!(target.traits.headers[0].name, "Mcp-Param-R");
     let legacy = list(&ours, ListKind::Tools, LEGACY);
     let schema = &legacy["tools"][0]["outputSchema"];
