@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::dialog::{Channel, Dialog, Reaction};
 use crate::eras::HandshakeAnswer;
-use crate::finding::Finding;
+use crate::finding::{Verdict, bad, note, ok, warn};
 use crate::launcher::STEP;
-use crate::report::{LabReport, Section};
+use crate::report::LabReport;
+use crate::report::Section::Answers;
 use wire::{Era, code};
 
 /// Requests at a time.
@@ -47,7 +48,7 @@ pub(crate) async fn examine(dialog: &mut Dialog, hello: &HandshakeAnswer, report
 }
 
 /// The request that Portway checks a server's health with.
-fn health_check(era: Era) -> &'static str {
+pub(crate) fn health_check(era: Era) -> &'static str {
     match era {
         Era::Legacy => "ping",
         Era::Modern => "server/discover",
@@ -62,22 +63,22 @@ async fn health(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabRe
         if reply.reaction.result().is_none() {
             let found = format!("{method} gives {}", reply.reaction.in_words());
             let todo = "Portway takes such a server for dead within a minute, and restarts it";
-            report.bad(Section::Answers, "health", found, todo);
+            report.add(Answers, "health", bad(found, todo));
             return false;
         }
         times.push(reply.took);
     }
     times.sort_unstable();
     let median = times[times.len() / 2];
-    report.fact("healthMs", median.as_secs_f64() * 1000.0);
-    let found = format!("{method} in {:.1} ms", median.as_secs_f64() * 1000.0);
-    report.add(
-        Section::Answers,
-        match median > SLOW {
-            true => Finding::warn("health", found, "a busy server must still answer at once"),
-            false => Finding::ok("health", found),
-        },
-    );
+    let ms = median.as_secs_f64() * 1000.0;
+    report.fact("healthMs", ms);
+    let found = format!("{method} in {ms:.1} ms");
+    let verdict = if median > SLOW {
+        warn(found, "a busy server must still answer at once")
+    } else {
+        ok(found)
+    };
+    report.add(Answers, "health", verdict);
     true
 }
 
@@ -87,7 +88,6 @@ async fn ids(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) 
         ("number", json!(9_007_199_254_740_991_u64)),
         ("string", json!("lab-\u{e9} \"7\"")),
     ] {
-        let name = format!("ids.{kind}");
         let question = dialog.request_as(id.clone(), method, json!({}));
         let before = dialog.log().foreign.len();
         let replies = dialog.ask_all(&[question], STEP).await;
@@ -95,66 +95,57 @@ async fn ids(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) 
         let answered = replies
             .first()
             .is_some_and(|reply| reply.reaction.result().is_some());
-        let finding = match (answered, stray) {
-            (true, _) => Finding::ok(name, "given back as they are"),
-            (false, Some(other)) => Finding::bad(
-                name,
+        let verdict = match (answered, stray) {
+            (true, _) => ok("given back as they are"),
+            (false, Some(other)) => bad(
                 format!("asked with {id}, answered with {other}"),
                 "an id must come back with the same type and value",
             ),
-            (false, None) => Finding::bad(
-                name,
+            (false, None) => bad(
                 format!("a request with the id {id} is not answered"),
                 "ids are strings or numbers, whatever their length",
             ),
         };
-        report.add(Section::Answers, finding);
+        report.add(Answers, format!("ids.{kind}"), verdict);
+    }
+}
+
+/// The verdict on the reaction to a request that must be refused with a code.
+fn refusal(reaction: &Reaction, wanted: i64, found: String, silent: &str, todo: &str) -> Verdict {
+    match reaction {
+        _ if reaction.code() == Some(wanted) => ok(format!("refused with {wanted}")),
+        Reaction::Gone(_) => bad(found, "it must not end the server"),
+        Reaction::Silent(_) => warn(silent, todo),
+        _ => warn(found, todo),
     }
 }
 
 async fn unknown_method(dialog: &mut Dialog, report: &mut LabReport) {
     let reaction = dialog.ask(NOBODY, json!({}), STEP).await.reaction;
     let found = format!("answered with {}", reaction.in_words());
+    let wanted = code::METHOD_NOT_FOUND;
     let todo = "-32601 tells a client that a feature is not there";
-    report.add(
-        Section::Answers,
-        match &reaction {
-            reaction if reaction.code() == Some(code::METHOD_NOT_FOUND) => {
-                Finding::ok("unknown method", "refused with -32601")
-            }
-            Reaction::Gone(_) => {
-                Finding::bad("unknown method", found, "it must not end the server")
-            }
-            Reaction::Silent(_) => Finding::warn("unknown method", "never answered", todo),
-            _ => Finding::warn("unknown method", found, todo),
-        },
-    );
+    let verdict = refusal(&reaction, wanted, found, "never answered", todo);
+    report.add(Answers, "unknown method", verdict);
 }
 
 async fn unknown_tool(dialog: &mut Dialog, report: &mut LabReport) {
     let params = json!({"name": NOBODY, "arguments": {}});
     let reaction = dialog.ask("tools/call", params, STEP).await.reaction;
     let found = format!("answered with {}", reaction.in_words());
-    let todo = "-32602 tells it from a tool that failed";
-    report.add(
-        Section::Answers,
-        match &reaction {
-            reaction if reaction.code() == Some(code::INVALID_PARAMS) => {
-                Finding::ok("unknown tool", "refused with -32602")
-            }
-            Reaction::Result(result) if result["isError"] == true => {
-                Finding::note("unknown tool", "a result with isError; -32602 is the rule")
-            }
-            Reaction::Result(_) => Finding::warn(
-                "unknown tool",
-                "answered as if it had run",
-                "a mistyped name must not look like a success",
-            ),
-            Reaction::Gone(_) => Finding::bad("unknown tool", found, "it must not end the server"),
-            Reaction::Silent(_) => Finding::bad("unknown tool", "never answered", todo),
-            _ => Finding::warn("unknown tool", found, todo),
-        },
-    );
+    let (silent, todo) = ("never answered", "-32602 tells it from a tool that failed");
+    let verdict = match &reaction {
+        Reaction::Result(result) if result["isError"] == true => {
+            note("a result with isError; -32602 is the rule")
+        }
+        Reaction::Result(_) => warn(
+            "answered as if it had run",
+            "a mistyped name must not look like a success",
+        ),
+        Reaction::Silent(_) => bad(silent, todo),
+        other => refusal(other, code::INVALID_PARAMS, found, silent, todo),
+    };
+    report.add(Answers, "unknown tool", verdict);
 }
 
 async fn bad_params(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
@@ -166,67 +157,47 @@ async fn bad_params(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut L
     let Some((_, method)) = lists.into_iter().find(|(name, _)| hello.offers(name)) else {
         return;
     };
-    let reaction = dialog
-        .ask(method, json!({"cursor": NOBODY}), STEP)
-        .await
-        .reaction;
+    let params = json!({"cursor": NOBODY});
+    let reaction = dialog.ask(method, params, STEP).await.reaction;
     let found = format!("an invalid cursor gives {}", reaction.in_words());
+    let silent = "an invalid cursor is never answered";
     let todo = "an invalid cursor should be refused with -32602";
-    report.add(
-        Section::Answers,
-        match &reaction {
-            reaction if reaction.code() == Some(code::INVALID_PARAMS) => {
-                Finding::ok("bad params", "refused with -32602")
-            }
-            // Most servers have one page and ignore cursors.
-            Reaction::Result(_) => Finding::note("bad params", "an invalid cursor is overlooked"),
-            Reaction::Gone(_) => Finding::bad("bad params", found, "it must not end the server"),
-            Reaction::Silent(_) => {
-                Finding::warn("bad params", "an invalid cursor is never answered", todo)
-            }
-            _ => Finding::warn("bad params", found, todo),
-        },
-    );
+    let verdict = match &reaction {
+        // Most servers have one page and ignore cursors.
+        Reaction::Result(_) => note("an invalid cursor is overlooked"),
+        other => refusal(other, code::INVALID_PARAMS, found, silent, todo),
+    };
+    report.add(Answers, "bad params", verdict);
 }
 
 /// Sends several requests before the first response.
 async fn many(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
-    let method = match hello.offers("tools") {
-        true => "tools/list",
-        false => health_check(hello.era),
+    let method = if hello.offers("tools") {
+        "tools/list"
+    } else {
+        health_check(hello.era)
     };
     let questions: Vec<_> = (0..MANY)
         .map(|_| dialog.request(method, json!({})))
         .collect();
     let replies = dialog.ask_all(&questions, STEP).await;
-    let lost = replies
-        .iter()
-        .filter(|reply| reply.reaction.result().is_none())
-        .count();
-    let took = replies
-        .iter()
-        .map(|reply| reply.took)
-        .max()
-        .unwrap_or_default();
+    let unanswered = replies.iter().filter(|one| one.reaction.result().is_none());
+    let lost = unanswered.count();
+    let took = replies.iter().map(|reply| reply.took).max();
+    let ms = took.unwrap_or_default().as_millis();
     let sorted = replies.windows(2).all(|two| two[0].took <= two[1].took);
     let order = if sorted { "in order" } else { "out of order" };
-    report.add(
-        Section::Answers,
-        match lost {
-            0 => Finding::ok(
-                "side by side",
-                format!(
-                    "{MANY} requests at once, all answered {order} in {} ms",
-                    took.as_millis()
-                ),
-            ),
-            lost => Finding::bad(
-                "side by side",
-                format!("{lost} of {MANY} requests at once are not answered"),
-                "Portway sends many at a time: each must be answered",
-            ),
-        },
-    );
+    let verdict = if lost == 0 {
+        ok(format!(
+            "{MANY} requests at once, all answered {order} in {ms} ms"
+        ))
+    } else {
+        bad(
+            format!("{lost} of {MANY} requests at once are not answered"),
+            "Portway sends many at a time: each must be answered",
+        )
+    };
+    report.add(Answers, "side by side", verdict);
 }
 
 async fn subscriptions(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
@@ -249,35 +220,26 @@ async fn subscriptions(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mu
     let acknowledged = "notifications/subscriptions/acknowledged";
     let wait = Duration::from_secs(1);
     dialog.ask_all(std::slice::from_ref(&question), wait).await;
-    let heard = dialog
-        .log()
-        .notes
-        .iter()
-        .rev()
-        .find(|note| note.method == acknowledged)
-        .cloned();
-    let of = |params: &Value| params["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
-    report.add(
-        Section::Answers,
-        match heard {
-            Some(note) if of(&note.params) == question.id => {
-                Finding::ok("subscriptions/listen", "acknowledged")
-            }
-            Some(_) => Finding::warn(
-                "subscriptions/listen",
-                "acknowledged without the id of the request",
-                "_meta[\"io.modelcontextprotocol/subscriptionId\"] must be that of the request",
+    let mut notes = dialog.log().notes.iter().rev();
+    let verdict = match notes.find(|note| note.method == acknowledged) {
+        Some(note)
+            if note.params["_meta"]["io.modelcontextprotocol/subscriptionId"] == question.id =>
+        {
+            ok("acknowledged")
+        }
+        Some(_) => warn(
+            "acknowledged without the id of the request",
+            "_meta[\"io.modelcontextprotocol/subscriptionId\"] must be that of the request",
+        ),
+        None => warn(
+            format!(
+                "listChanged is announced for {}, and no listen acknowledged",
+                offered.join(", ")
             ),
-            None => Finding::warn(
-                "subscriptions/listen",
-                format!(
-                    "listChanged is announced for {}, and no listen acknowledged",
-                    offered.join(", ")
-                ),
-                "changes of its lists will be noticed only by asking again",
-            ),
-        },
-    );
+            "changes of its lists will be noticed only by asking again",
+        ),
+    };
+    report.add(Answers, "subscriptions/listen", verdict);
 }
 
 /// A line that is not JSON must not end a server.
@@ -293,42 +255,29 @@ async fn garbage(dialog: &mut Dialog, method: &'static str, report: &mut LabRepo
     dialog.listen(AFTERMATH).await;
     dialog.log().foreign.retain(|id| !id.is_null());
     let reaction = dialog.ask(method, json!({}), STEP).await.reaction;
-    report.add(
-        Section::Answers,
-        match reaction.result() {
-            Some(_) => Finding::ok("broken line", "survived"),
-            None => Finding::warn(
-                "broken line",
-                format!("afterwards {} gives {}", method, reaction.in_words()),
-                "a line that is no JSON should be refused with -32700, or passed over",
-            ),
-        },
-    );
+    let verdict = match reaction.result() {
+        Some(_) => ok("survived"),
+        None => warn(
+            format!("afterwards {method} gives {}", reaction.in_words()),
+            "a line that is no JSON should be refused with -32700, or passed over",
+        ),
+    };
+    report.add(Answers, "broken line", verdict);
 }
 
 fn strays(dialog: &mut Dialog, report: &mut LabReport) {
     let log = dialog.log();
-    let (twice, foreign) = (log.twice.clone(), log.foreign.clone());
-    if let Some(id) = twice.first() {
-        report.bad(
-            Section::Answers,
-            "ids.once",
-            format!(
-                "{} answered more than once, the first with the id {id}",
-                twice.len()
-            ),
-            "a request has one answer",
-        );
+    if let Some(id) = log.twice.first() {
+        let count = log.twice.len();
+        let found = format!("{count} answered more than once, the first with the id {id}");
+        let verdict = bad(found, "a request has one answer");
+        report.add(Answers, "ids.once", verdict);
     }
-    if let Some(id) = foreign.first() {
-        report.warn(
-            Section::Answers,
-            "ids.foreign",
-            format!(
-                "{} answers to nothing that was asked, the first with the id {id}",
-                foreign.len()
-            ),
-            "Portway passes over them",
-        );
+    if let Some(id) = log.foreign.first() {
+        let count = log.foreign.len();
+        let found =
+            format!("{count} answers to nothing that was asked, the first with the id {id}");
+        let verdict = warn(found, "Portway passes over them");
+        report.add(Answers, "ids.foreign", verdict);
     }
 }

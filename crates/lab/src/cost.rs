@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::finding::{Finding, counted};
+use crate::finding::{bad, counted, note, ok, warn};
 use crate::launcher::ServerCopy;
 use crate::report::{LabReport, Section};
 use upstream::process::ProcessInfo;
@@ -11,35 +11,27 @@ use upstream::process::ProcessInfo;
 const SLOW: Duration = Duration::from_secs(10);
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Times from the start of the process to the handshake and to the last list.
-pub(crate) struct StartTimes {
-    pub hello: Duration,
-    pub lists: Duration,
-}
-
-pub(crate) fn started(start: &StartTimes, report: &mut LabReport) {
-    let (hello, lists) = (start.hello.as_millis(), start.lists.as_millis());
-    report.fact("helloMs", start.hello.as_secs_f64() * 1000.0);
-    report.fact("listsMs", start.lists.as_secs_f64() * 1000.0);
-    let found = format!("{hello} ms to the handshake, {lists} ms to all lists");
-    report.add(
-        Section::Cost,
-        match start.lists > SLOW {
-            true => Finding::warn(
-                "start",
-                found,
-                "installed beforehand it starts faster than through npx or uvx",
-            ),
-            false => Finding::ok("start", found),
-        },
-    );
+/// Reports the times from the start of the process to the handshake and to the
+/// last list.
+pub(crate) fn started(hello: Duration, lists: Duration, report: &mut LabReport) {
+    report.fact("helloMs", hello.as_secs_f64() * 1000.0);
+    report.fact("listsMs", lists.as_secs_f64() * 1000.0);
+    let (hello_ms, lists_ms) = (hello.as_millis(), lists.as_millis());
+    let found = format!("{hello_ms} ms to the handshake, {lists_ms} ms to all lists");
+    let verdict = if lists > SLOW {
+        let todo = "installed beforehand it starts faster than through npx or uvx";
+        warn(found, todo)
+    } else {
+        ok(found)
+    };
+    report.add(Section::Cost, "start", verdict);
 }
 
 /// Reports a second start, with all files already cached.
 pub(crate) fn started_again(hello: Duration, report: &mut LabReport) {
     report.fact("againMs", hello.as_secs_f64() * 1000.0);
     let found = format!("{} ms to the handshake", hello.as_millis());
-    report.note(Section::Cost, "start again", found);
+    report.add(Section::Cost, "start again", note(found));
 }
 
 pub(crate) fn memory(copy: &ServerCopy, report: &mut LabReport) {
@@ -59,20 +51,20 @@ pub(crate) fn memory(copy: &ServerCopy, report: &mut LabReport) {
     report.fact("rssBytes", rss);
     report.fact("pssBytes", pss);
     report.fact("processes", list.len());
-    report.fact("containment", process.containment().as_str());
+    let containment = process.containment().as_str();
+    report.fact("containment", containment);
     let fair = pss.map_or(String::new(), |pss| {
         format!(", {:.1} MiB by fair share", pss as f64 / MIB)
     });
     let found = format!("{:.1} MiB resident{fair}", rss as f64 / MIB);
-    report.note(Section::Cost, "memory", found);
+    report.add(Section::Cost, "memory", note(found));
     let names: Vec<&str> = list.iter().map(|one| one.command.as_str()).collect();
     let count = match list.len() {
         1 => "1".to_owned(),
         more => format!("{more}: {}", names.join(", ")),
     };
-    report.note(Section::Cost, "processes", count);
-    let step = process.containment();
-    report.note(Section::Cost, "containment", step.as_str());
+    report.add(Section::Cost, "processes", note(count));
+    report.add(Section::Cost, "containment", note(containment));
 }
 
 fn pss(process: &ProcessInfo) -> Option<u64> {
@@ -91,41 +83,28 @@ pub(crate) fn output(copy: &ServerCopy, report: &mut LabReport) {
     report.fact("noise", output.noise);
     report.fact("stderrBytes", output.stderr_bytes);
     if output.giant {
-        report.bad(
-            Section::Output,
-            "stdout.line",
-            "a line longer than 8 MiB",
-            "Portway ends such a server; PORTWAY_MAX_LINE allows more",
-        );
+        let todo = "Portway ends such a server; PORTWAY_MAX_LINE allows more";
+        let verdict = bad("a line longer than 8 MiB", todo);
+        report.add(Section::Output, "stdout.line", verdict);
     }
-    report.add(
-        Section::Output,
-        match (output.noise, &output.first_noise) {
-            (0, _) => Finding::ok(
-                "stdout",
-                format!("{}, nothing else", counted(output.messages, "message")),
-            ),
-            (noise, first) => Finding::warn(
-                "stdout",
-                format!(
-                    "{} that are no messages, the first: {}",
-                    counted(noise, "line"),
-                    first.as_deref().unwrap_or_default()
-                ),
-                "Portway passes over them, others may not: log to stderr",
-            ),
-        },
-    );
-    let found = format!(
-        "{}, {} bytes",
-        counted(output.stderr_lines, "line"),
-        output.stderr_bytes
-    );
-    report.add(
-        Section::Output,
-        match output.stderr_bytes > LOUD {
-            true => Finding::warn("stderr", found, "so much is of no use to anyone: log less"),
-            false => Finding::note("stderr", found),
-        },
-    );
+    let verdict = if output.noise == 0 {
+        let messages = counted(output.messages, "message");
+        ok(format!("{messages}, nothing else"))
+    } else {
+        let lines = counted(output.noise, "line");
+        let first = output.first_noise.as_deref().unwrap_or_default();
+        warn(
+            format!("{lines} that are no messages, the first: {first}"),
+            "Portway passes over them, others may not: log to stderr",
+        )
+    };
+    report.add(Section::Output, "stdout", verdict);
+    let lines = counted(output.stderr_lines, "line");
+    let found = format!("{lines}, {} bytes", output.stderr_bytes);
+    let verdict = if output.stderr_bytes > LOUD {
+        warn(found, "so much is of no use to anyone: log less")
+    } else {
+        note(found)
+    };
+    report.add(Section::Output, "stderr", verdict);
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::dialog::Channel;
-use crate::finding::{Finding, counted};
+use crate::finding::{Verdict, bad, counted, note, ok, warn};
 use crate::launcher::ServerCopy;
-use crate::report::{LabReport, Section};
+use crate::report::LabReport;
+use crate::report::Section::End;
 use upstream::process::{Exit, Grace, Process, ProcessInfo};
 use wire::Era;
 
@@ -53,31 +54,24 @@ pub(crate) async fn at_eof(mut copy: ServerCopy, report: &mut LabReport) {
         pipe.close();
     }
     let mut watched = watch(&mut process, before).await;
-    let ms = watched.took.as_millis();
-    match watched.exit {
-        Some(exit) => {
-            report.fact("eofMs", watched.took.as_secs_f64() * 1000.0);
-            let found = format!("ends {ms} ms after its stdin is closed, with {exit}");
-            report.add(
-                Section::End,
-                match exit {
-                    Exit::Code(_) => Finding::ok("end.eof", found),
-                    Exit::Signal(_) | Exit::HelperKilled => {
-                        Finding::warn("end.eof", found, "it crashes when its client goes")
-                    }
-                },
-            );
-        }
-        None => {
-            report.add(
-                Section::End,
-                stays(open_question(&mut copy.dialog.channel).await),
-            );
-            process.terminate();
-            watched = watch(&mut process, Some(watched)).await;
-            if watched.exit.is_none() {
-                kill(report);
-            }
+    if let Some(exit) = watched.exit {
+        report.fact("eofMs", watched.took.as_secs_f64() * 1000.0);
+        let ms = watched.took.as_millis();
+        let found = format!("ends {ms} ms after its stdin is closed, with {exit}");
+        let verdict = match exit {
+            Exit::Code(_) => ok(found),
+            Exit::Signal(_) | Exit::HelperKilled => warn(found, "it crashes when its client goes"),
+        };
+        report.add(End, "end.eof", verdict);
+    } else {
+        let question = open_question(&mut copy.dialog.channel).await;
+        report.add(End, "end.eof", stays(question));
+        process.terminate();
+        watched = watch(&mut process, Some(watched)).await;
+        if watched.exit.is_none() {
+            let found = "takes neither the end of its input nor SIGTERM for a reason to end";
+            let todo = "Portway kills it, after twice PORTWAY_STOP_GRACE";
+            report.add(End, "end.kill", warn(found, todo));
         }
     }
     left(process, &watched, report).await;
@@ -92,18 +86,14 @@ async fn open_question(channel: &mut Channel) -> Option<String> {
     pipe.unanswered.first().cloned()
 }
 
-fn stays(question: Option<String>) -> Finding {
+fn stays(question: Option<String>) -> Verdict {
     let seconds = PATIENCE.as_secs();
     match question {
-        Some(method) => Finding::note(
-            "end.eof",
-            format!(
-                "asked for {method} when its stdin was closed, and still waited \
-                 {seconds} s later: how it ends with nothing open was not seen"
-            ),
-        ),
-        None => Finding::warn(
-            "end.eof",
+        Some(method) => note(format!(
+            "asked for {method} when its stdin was closed, and still waited \
+             {seconds} s later: how it ends with nothing open was not seen"
+        )),
+        None => warn(
             format!("lives on {seconds} s after its stdin was closed"),
             "a server should end at the end of its input; \
              each stop takes as long as PORTWAY_STOP_GRACE",
@@ -118,28 +108,17 @@ pub(crate) async fn at_term(mut copy: ServerCopy, report: &mut LabReport) {
     };
     process.terminate();
     let watched = watch(&mut process, None).await;
-    match watched.exit {
-        Some(exit) => {
-            report.fact("termMs", watched.took.as_secs_f64() * 1000.0);
-            let found = format!(
-                "ends {} ms after SIGTERM, with {exit}",
-                watched.took.as_millis()
-            );
-            report.ok(Section::End, "end.term", found);
-        }
-        None => {
-            let found = format!("lives on {} s after SIGTERM", PATIENCE.as_secs());
-            let todo = "whatever it has not saved is lost: it can only be killed";
-            report.warn(Section::End, "end.term", found, todo);
-        }
-    }
+    let verdict = if let Some(exit) = watched.exit {
+        report.fact("termMs", watched.took.as_secs_f64() * 1000.0);
+        let ms = watched.took.as_millis();
+        ok(format!("ends {ms} ms after SIGTERM, with {exit}"))
+    } else {
+        let found = format!("lives on {} s after SIGTERM", PATIENCE.as_secs());
+        let todo = "whatever it has not saved is lost: it can only be killed";
+        warn(found, todo)
+    };
+    report.add(End, "end.term", verdict);
     process.end(NOW).await;
-}
-
-fn kill(report: &mut LabReport) {
-    let found = "takes neither the end of its input nor SIGTERM for a reason to end";
-    let todo = "Portway kills it, after twice PORTWAY_STOP_GRACE";
-    report.warn(Section::End, "end.kill", found, todo);
 }
 
 /// Waits for its end, and scans its process tree meanwhile. `before` is for a
@@ -205,14 +184,11 @@ async fn left(process: Process, watched: &ExitObservation, report: &mut LabRepor
     let step = process.containment();
     process.end(NOW).await;
     if watched.others.is_empty() {
-        report.ok(Section::End, "end.orphans", "leaves nothing behind");
+        report.add(End, "end.orphans", ok("leaves nothing behind"));
         return;
     }
-    let mut names: Vec<&str> = watched
-        .others
-        .iter()
-        .map(|one| one.command.as_str())
-        .collect();
+    let others = watched.others.iter();
+    let mut names: Vec<&str> = others.map(|one| one.command.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let detached = match watched.detached {
@@ -226,18 +202,19 @@ async fn left(process: Process, watched: &ExitObservation, report: &mut LabRepor
     let found = format!("leaves {count} behind ({}){detached}", names.join(", "));
     let alive = watched.others.iter().filter(|one| lives(one)).count();
     report.fact("orphans", watched.others.len());
-    report.add(Section::End, match alive {
-        0 => Finding::warn(
-            "end.orphans",
-            found,
-            format!("under Portway they end with it (containment: {step}); other clients leave them running"),
-        ),
-        alive => Finding::bad(
-            "end.orphans",
-            format!("{found}; {} outlived containment {step}", counted(alive, "process")),
+    let verdict = if alive == 0 {
+        let todo = format!(
+            "under Portway they end with it (containment: {step}); other clients leave them running"
+        );
+        warn(found, todo)
+    } else {
+        let alive = counted(alive, "process");
+        bad(
+            format!("{found}; {alive} outlived containment {step}"),
             "use a stronger containment; `portway doctor` tells what works here",
-        ),
-    });
+        )
+    };
+    report.add(End, "end.orphans", verdict);
 }
 
 /// Whether this very process runs, not a later one with the same id.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dialog::{Channel, Dialog, Reaction, TimedReaction, client_info};
-use crate::finding::{Finding, short};
+use crate::finding::{bad, note, ok, short, warn};
 use crate::report::{LabReport, Section};
 use wire::Era;
 
@@ -95,59 +95,49 @@ pub(crate) fn tell(
     report: &mut LabReport,
 ) {
     for (era, outcome) in [(Era::Modern, modern), (Era::Legacy, legacy)] {
-        let id = format!("era.{}", era.as_str());
         let words = match era {
             Era::Modern => "2026-07-28 (server/discover)",
             Era::Legacy => "up to 2025-11-25 (initialize)",
         };
-        let (fact, finding) = match outcome {
-            Ok(hello) => {
-                let known = era == Era::Modern || wire::LEGACY.contains(&hello.version.as_str());
-                let found = format!("speaks {}, {} ms", hello.version, hello.took.as_millis());
-                let finding = match known {
-                    true => Finding::ok(id, found),
-                    false => Finding::bad(
-                        id,
-                        format!("chose {:?}, which Portway does not speak", hello.version),
-                        format!(
-                            "the server should answer with one of {}",
-                            wire::LEGACY.join(", ")
-                        ),
-                    ),
+        let (fact, verdict) = match outcome {
+            Ok(HandshakeAnswer { version, took, .. }) => {
+                let known = era == Era::Modern || wire::LEGACY.contains(&version.as_str());
+                let verdict = if known {
+                    ok(format!("speaks {version}, {} ms", took.as_millis()))
+                } else {
+                    let all = wire::LEGACY.join(", ");
+                    bad(
+                        format!("chose {version:?}, which Portway does not speak"),
+                        format!("the server should answer with one of {all}"),
+                    )
                 };
-                (json!(hello.version), finding)
+                (json!(version), verdict)
             }
             Err(reaction) => {
-                let found = format!(
-                    "does not speak {words}: {}",
-                    short(&reaction.in_words(), 200)
-                );
-                (Value::Null, Finding::note(id, found))
+                let reaction = reaction.in_words();
+                let reaction = short(&reaction, 200);
+                let found = format!("does not speak {words}: {reaction}");
+                (Value::Null, note(found))
             }
         };
         report.fact(era.as_str(), fact);
-        report.add(Section::Eras, finding);
+        report.add(Section::Eras, format!("era.{}", era.as_str()), verdict);
     }
     let Some(hello) = modern.as_ref().ok().or(legacy.as_ref().ok()) else {
         return;
     };
     report.fact("serverInfo", hello.info.clone());
     let text = |name: &str| hello.info[name].as_str().unwrap_or("?").to_owned();
-    let id = "server";
-    report.add(
-        Section::Eras,
-        match hello.info["name"].is_string() {
-            true => Finding::ok(id, format!("{} {}", text("name"), text("version"))),
-            false => Finding::warn(
-                id,
-                "does not say its name and version",
-                "serverInfo helps people to know what they run",
-            ),
-        },
-    );
+    let verdict = if hello.info["name"].is_string() {
+        ok(format!("{} {}", text("name"), text("version")))
+    } else {
+        let found = "does not say its name and version";
+        warn(found, "serverInfo helps people to know what they run")
+    };
+    report.add(Section::Eras, "server", verdict);
     if let Some(words) = &hello.instructions {
         let found = format!("{} characters for the model", words.chars().count());
-        report.note(Section::Eras, "instructions", found);
+        report.add(Section::Eras, "instructions", note(found));
     }
     if let (Ok(modern), Ok(legacy)) = (modern, legacy) {
         differing(modern, legacy, report);
@@ -162,6 +152,6 @@ fn differing(modern: &HandshakeAnswer, legacy: &HandshakeAnswer, report: &mut La
         .collect();
     if !differ.is_empty() {
         let found = format!("the eras differ in {}", differ.join(", "));
-        report.note(Section::Eras, "era.differ", found);
+        report.add(Section::Eras, "era.differ", note(found));
     }
 }

@@ -73,6 +73,42 @@ impl Finding {
     }
 }
 
+/// The outcome of one check: a [`Finding`] without its id, which the report adds.
+pub(crate) struct Verdict {
+    pub mark: Severity,
+    pub found: String,
+    pub todo: Option<String>,
+}
+
+impl Verdict {
+    fn new(mark: Severity, found: impl Into<String>) -> Verdict {
+        let found = found.into();
+        let todo = None;
+        Verdict { mark, found, todo }
+    }
+
+    pub(crate) fn with(mut self, todo: impl Into<String>) -> Verdict {
+        self.todo = Some(todo.into());
+        self
+    }
+}
+
+pub(crate) fn ok(found: impl Into<String>) -> Verdict {
+    Verdict::new(Severity::Ok, found)
+}
+
+pub(crate) fn note(found: impl Into<String>) -> Verdict {
+    Verdict::new(Severity::Note, found)
+}
+
+pub(crate) fn warn(found: impl Into<String>, todo: impl Into<String>) -> Verdict {
+    Verdict::new(Severity::Warn, found).with(todo)
+}
+
+pub(crate) fn bad(found: impl Into<String>, todo: impl Into<String>) -> Verdict {
+    Verdict::new(Severity::Bad, found).with(todo)
+}
+
 /// `1 server`, `2 servers`.
 pub fn counted(count: usize, what: &str) -> String {
     match count {

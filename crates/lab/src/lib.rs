@@ -35,6 +35,7 @@ use advice::Advice;
 use config::{Problem, Redactor, ServerSpec, view};
 use eras::HandshakeAnswer;
 pub use finding::{Finding, Severity, counted, short};
+use finding::{bad, warn};
 use launcher::{Launcher, ServerCopy};
 pub use report::{LabReport, Section};
 use upstream::process::{self, ProcessCommand};
@@ -108,9 +109,10 @@ pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
         handshake_limit: limit / 4,
     };
     let work = async {
-        match launcher.command.is_some() {
-            true => local::examine(&mut launcher, experiment, &mut report).await,
-            false => remote::examine(&launcher, experiment, &mut report).await,
+        if launcher.command.is_some() {
+            local::examine(&mut launcher, experiment, &mut report).await;
+        } else {
+            remote::examine(&launcher, experiment, &mut report).await;
         }
     };
     // Dropping the work ends every process that it started.
@@ -118,15 +120,12 @@ pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
         report.complete = false;
         let found = format!("not all could be looked at within {} s", limit.as_secs());
         let todo = "--timeout allows more";
-        match report.spoke {
-            true => report.warn(Section::Cost, "time", found, todo),
-            false => report.bad(
-                Section::Cost,
-                "time",
-                format!("{found}: no handshake yet"),
-                todo,
-            ),
-        }
+        let verdict = if report.spoke {
+            warn(found, todo)
+        } else {
+            bad(format!("{found}: no handshake yet"), todo)
+        };
+        report.add(Section::Cost, "time", verdict);
     }
     Ok(report)
 }

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::dialog::{Dialog, Reaction};
 use crate::eras::HandshakeAnswer;
-use crate::finding::{Finding, counted};
+use crate::finding::{Verdict, bad, counted, note, ok, warn};
 use crate::launcher::STEP;
-use crate::report::{LabReport, Section};
+use crate::report::LabReport;
+use crate::report::Section::Capabilities;
 use wire::{Era, code};
 
 /// The most pages of one list: more than Portway itself would read.
@@ -94,14 +95,11 @@ pub(crate) async fn examine(
         ("prompts", &lists.prompts),
     ] {
         report.fact(name, listed.items.len());
-        report.add(Section::Capabilities, capability(name, hello, listed));
+        report.add(Capabilities, name, capability(name, hello, listed));
         if listed.endless {
-            report.bad(
-                Section::Capabilities,
-                &format!("{name}.pages"),
-                format!("the list does not end: {} pages so far", listed.pages),
-                "nextCursor must be left out on the last page",
-            );
+            let found = format!("the list does not end: {} pages so far", listed.pages);
+            let verdict = bad(found, "nextCursor must be left out on the last page");
+            report.add(Capabilities, format!("{name}.pages"), verdict);
         }
     }
     modern_lists(lists, report);
@@ -109,57 +107,44 @@ pub(crate) async fn examine(
     logging(dialog, hello, report).await;
 }
 
-fn capability(name: &str, hello: &HandshakeAnswer, listed: &ListPages) -> Finding {
+fn capability(name: &str, hello: &HandshakeAnswer, listed: &ListPages) -> Verdict {
     let announced = hello.offers(name);
     let count = counted(listed.items.len(), name.trim_end_matches('s'));
     match (&listed.failed, announced) {
-        (None, true) => Finding::ok(name, format!("announced, and lists {count}")),
-        (None, false) if listed.items.is_empty() => {
-            Finding::note(name, "not announced; lists nothing")
-        }
-        (None, false) => Finding::warn(
-            name,
+        (None, true) => ok(format!("announced, and lists {count}")),
+        (None, false) if listed.items.is_empty() => note("not announced; lists nothing"),
+        (None, false) => warn(
             format!("lists {count} without announcing {name}"),
             format!("clients will not ask: the server should announce {name}"),
         ),
         (Some(reaction), true) => {
             let found = format!("announced, and {name}/list gives {}", reaction.in_words());
-            let todo = format!("Portway shows such a server as an error: fix {name}/list");
-            match name {
-                "tools" => Finding::bad(name, found, todo),
-                _ => Finding::warn(
-                    name,
-                    found,
-                    format!("fix {name}/list, or do not announce it"),
-                ),
+            if name == "tools" {
+                let todo = format!("Portway shows such a server as an error: fix {name}/list");
+                bad(found, todo)
+            } else {
+                warn(found, format!("fix {name}/list, or do not announce it"))
             }
         }
-        (Some(Reaction::Silent(_)), false) => Finding::warn(
-            name,
+        (Some(Reaction::Silent(_)), false) => warn(
             format!("not announced; {name}/list is never answered"),
             "an unknown method should be refused with -32601",
         ),
-        (Some(_), false) => Finding::note(name, "not announced, and refused"),
+        (Some(_), false) => note("not announced, and refused"),
     }
 }
 
 fn modern_lists(lists: &ServerLists, report: &mut LabReport) {
     let all = [&lists.tools, &lists.resources, &lists.prompts];
     if all.iter().any(|listed| listed.no_ttl) {
-        report.warn(
-            Section::Capabilities,
-            "lists.ttl",
-            "lists do not say how long they hold",
-            "2026-07-28 wants ttlMs and cacheScope on every list",
-        );
+        let found = "lists do not say how long they hold";
+        let verdict = warn(found, "2026-07-28 wants ttlMs and cacheScope on every list");
+        report.add(Capabilities, "lists.ttl", verdict);
     }
     if all.iter().any(|listed| listed.no_type) {
-        report.warn(
-            Section::Capabilities,
-            "lists.resultType",
-            "results have no resultType",
-            "2026-07-28 wants \"resultType\": \"complete\"",
-        );
+        let todo = "2026-07-28 wants \"resultType\": \"complete\"";
+        let verdict = warn("results have no resultType", todo);
+        report.add(Capabilities, "lists.resultType", verdict);
     }
 }
 
@@ -178,26 +163,21 @@ async fn completions(
         "ref": {"type": "ref/prompt", "name": name},
         "argument": {"name": argument, "value": ""},
     });
-    let reaction = dialog
-        .ask("completion/complete", params, STEP)
-        .await
-        .reaction;
-    let finding = match (hello.offers("completions"), &reaction) {
-        (true, reaction) if refused(reaction) => Finding::warn(
-            "completions",
-            format!("announced, and answered with {}", reaction.in_words()),
-            "do not announce completions, or answer them",
-        ),
-        (true, Reaction::Silent(_) | Reaction::Gone(_)) => Finding::warn(
-            "completions",
-            "announced, and never answered",
-            "do not announce completions, or answer them",
-        ),
-        (true, _) => Finding::ok("completions", "announced, and answers"),
-        (false, Reaction::Result(_)) => Finding::note("completions", "not announced, but answers"),
-        (false, _) => Finding::note("completions", "not announced"),
+    let reply = dialog.ask("completion/complete", params, STEP).await;
+    let todo = "do not announce completions, or answer them";
+    let verdict = match (hello.offers("completions"), &reply.reaction) {
+        (true, reaction) if refused(reaction) => {
+            let found = format!("announced, and answered with {}", reaction.in_words());
+            warn(found, todo)
+        }
+        (true, Reaction::Silent(_) | Reaction::Gone(_)) => {
+            warn("announced, and never answered", todo)
+        }
+        (true, _) => ok("announced, and answers"),
+        (false, Reaction::Result(_)) => note("not announced, but answers"),
+        (false, _) => note("not announced"),
     };
-    report.add(Section::Capabilities, finding);
+    report.add(Capabilities, "completions", verdict);
 }
 
 fn refused(reaction: &Reaction) -> bool {
@@ -205,33 +185,19 @@ fn refused(reaction: &Reaction) -> bool {
 }
 
 async fn logging(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
-    let announced = hello.offers("logging");
-    if hello.era == Era::Modern {
-        let found = if announced {
-            "announced (asked for per request)"
-        } else {
-            "not announced"
-        };
-        report.note(Section::Capabilities, "logging", found);
-        return;
-    }
-    if !announced {
-        report.note(Section::Capabilities, "logging", "not announced");
-        return;
-    }
-    let reaction = dialog
-        .ask("logging/setLevel", json!({"level": "warning"}), STEP)
-        .await
-        .reaction;
-    report.add(
-        Section::Capabilities,
-        match reaction {
-            Reaction::Result(_) => Finding::ok("logging", "announced, and takes a level"),
-            other => Finding::warn(
-                "logging",
+    let verdict = if !hello.offers("logging") {
+        note("not announced")
+    } else if hello.era == Era::Modern {
+        note("announced (asked for per request)")
+    } else {
+        let params = json!({"level": "warning"});
+        match dialog.ask("logging/setLevel", params, STEP).await.reaction {
+            Reaction::Result(_) => ok("announced, and takes a level"),
+            other => warn(
                 format!("announced, and logging/setLevel gives {}", other.in_words()),
                 "do not announce logging, or take a level",
             ),
-        },
-    );
+        }
+    };
+    report.add(Capabilities, "logging", verdict);
 }

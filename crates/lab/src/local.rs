@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::cost::{self, StartTimes};
 use crate::dialog::Reaction;
 use crate::eras::{self, HandshakeAnswer};
+use crate::finding::{bad, warn};
 use crate::launcher::{Launcher, ServerCopy};
 use crate::report::{LabReport, Section};
-use crate::{Experiment, advice, ending, examine_dialog};
+use crate::{Experiment, advice, cost, ending, examine_dialog};
 use config::{Containment, EraChoice};
 use upstream::containment::ContainmentStep;
 use wire::Era;
@@ -39,14 +39,7 @@ pub(crate) async fn examine(
     } = first;
     let start = copy.began.elapsed();
     examine_dialog(&mut copy, &hello, experiment, report, |copy, report| {
-        let lists = copy.began.elapsed();
-        cost::started(
-            &StartTimes {
-                hello: start,
-                lists,
-            },
-            report,
-        );
+        cost::started(start, copy.began.elapsed(), report);
         cost::memory(copy, report);
     })
     .await;
@@ -63,7 +56,7 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
         Ok(copy) => copy,
         Err(reason) => {
             let todo = "fix the command; `portway doctor` looks at PATH and what is installed";
-            report.bad(Section::Eras, "start", reason, todo);
+            report.add(Section::Eras, "start", bad(reason, todo));
             return None;
         }
     };
@@ -92,17 +85,10 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
             });
         }
     }
-    let exit = copy.exit().await;
+    let exit = copy.exit().await.map(|exit| exit.to_string());
     let words = copy.last_words();
     copy.end().await;
-    afresh(
-        launcher,
-        modern,
-        exit.map(|exit| exit.to_string()),
-        words,
-        report,
-    )
-    .await
+    afresh(launcher, modern, exit, words, report).await
 }
 
 fn probed_badly(reaction: &Reaction, report: &mut LabReport) {
@@ -111,7 +97,7 @@ fn probed_badly(reaction: &Reaction, report: &mut LabReport) {
     }
     let found = "never answers server/discover, so that each start waits for it";
     let todo = "\"era\": \"legacy\" saves the wait";
-    report.warn(Section::Eras, "era.probe", found, todo);
+    report.add(Section::Eras, "era.probe", warn(found, todo));
     let reason = "it never answers the question for its era: saves 2.5 s at each start";
     report.advice.era(EraChoice::Legacy, reason);
 }
@@ -133,7 +119,7 @@ async fn afresh(
                 None => "does not take initialize after server/discover".to_owned(),
             };
             let todo = "\"era\": \"legacy\" spares it the question";
-            report.warn(Section::Eras, "era.probe", what, todo);
+            report.add(Section::Eras, "era.probe", warn(what, todo));
             let reason = "it cannot stand the question for its era, and is started twice without";
             report.advice.era(EraChoice::Legacy, reason);
             return Some(FirstCopy {
@@ -158,7 +144,7 @@ async fn afresh(
     if loosely(launcher).await {
         let reason = "it does not work in a PID namespace".to_owned();
         let todo = "\"containment\": \"subreaper\"";
-        report.warn(Section::Eras, "containment", reason.clone(), todo);
+        report.add(Section::Eras, "containment", warn(reason.clone(), todo));
         report.advice.containment(Containment::Subreaper, reason);
         report.advice.remedy = true;
     }
@@ -184,31 +170,31 @@ fn hopeless(
     for variable in &missing {
         report.advice.needs(variable);
     }
-    let todo = match missing.is_empty() {
-        false => format!("give it {} (\"env\")", missing.join(", ")),
-        true if echoes => "name a command that speaks MCP on stdin and stdout".to_owned(),
-        true => "run the command by hand: does it speak MCP on stdin and stdout?".to_owned(),
+    let todo = if !missing.is_empty() {
+        format!("give it {} (\"env\")", missing.join(", "))
+    } else if echoes {
+        "name a command that speaks MCP on stdin and stdout".to_owned()
+    } else {
+        "run the command by hand: does it speak MCP on stdin and stdout?".to_owned()
     };
-    report.bad(Section::Eras, "start", found, todo);
+    report.add(Section::Eras, "start", bad(found, todo));
 }
 
 /// Whether it works with weaker containment.
 async fn loosely(launcher: &mut Launcher) -> bool {
-    let strongest = match &launcher.command {
-        Some(command) if command.containment == Containment::Auto => {
-            let ladder = upstream::containment::ladder(&command.shim).await;
-            ladder
-                .ok()
-                .and_then(|ladder| ladder.works().first().copied())
-        }
-        _ => None,
+    let Some(command) = &mut launcher.command else {
+        return false;
     };
-    if strongest != Some(ContainmentStep::Namespace) {
+    if command.containment != Containment::Auto {
         return false;
     }
-    if let Some(command) = &mut launcher.command {
-        command.containment = Containment::Subreaper;
+    let ladder = upstream::containment::ladder(&command.shim).await;
+    let strongest =
+        ladder.is_ok_and(|ladder| ladder.works().first() == Some(&ContainmentStep::Namespace));
+    if !strongest {
+        return false;
     }
+    command.containment = Containment::Subreaper;
     let Ok(mut copy) = launcher.start().await else {
         return false;
     };
@@ -225,7 +211,7 @@ async fn died(copy: &mut ServerCopy, report: &mut LabReport) {
     if let Ok(exit) = tokio::time::timeout(soon, process.exited()).await {
         let found = format!("ended by itself with {exit}{}", copy.last_words());
         let todo = "Portway starts it again, three times in a row at most";
-        report.bad(Section::End, "crash", found, todo);
+        report.add(Section::End, "crash", bad(found, todo));
     }
 }
 
@@ -240,7 +226,7 @@ async fn second(
         Ok(copy) => copy,
         Err(reason) => {
             let todo = "it started once: does it hold a lock, a port?";
-            report.bad(Section::Cost, "start again", reason, todo);
+            report.add(Section::Cost, "start again", bad(reason, todo));
             return;
         }
     };
@@ -248,19 +234,16 @@ async fn second(
     if outcome.is_ok() {
         cost::started_again(copy.began.elapsed(), report);
     }
-    match (main.era, &outcome) {
-        (Era::Modern, _) => eras::tell(&modern, &outcome, report),
-        (Era::Legacy, Err(reaction)) => {
-            eras::tell(&modern, &Ok(main.clone()), report);
-            let found = format!(
-                "a second start fails: {}{}",
-                reaction.in_words(),
-                copy.last_words()
-            );
+    if main.era == Era::Modern {
+        eras::tell(&modern, &outcome, report);
+    } else {
+        eras::tell(&modern, &Ok(main.clone()), report);
+        if let Err(reaction) = &outcome {
+            let (reaction, words) = (reaction.in_words(), copy.last_words());
+            let found = format!("a second start fails: {reaction}{words}");
             let todo = "does it hold a lock, a port, that it did not give back?";
-            report.bad(Section::Cost, "start again", found, todo);
+            report.add(Section::Cost, "start again", bad(found, todo));
         }
-        (Era::Legacy, Ok(_)) => eras::tell(&modern, &Ok(main.clone()), report),
     }
     if matches!(outcome, Err(Reaction::Gone(_))) {
         copy.end().await;

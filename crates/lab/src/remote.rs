@@ -4,16 +4,18 @@
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use url::{Host, Url};
+use url::Url;
 
 use crate::dialog::{Channel, Dialog, Reaction};
 use crate::eras::{self, HandshakeAnswer};
-use crate::finding::Finding;
+use crate::finding::{bad, note, ok, warn};
 use crate::http::{HeaderList, HttpChannel, LARGEST, content_type, send};
 use crate::launcher::{Launcher, STEP, ServerCopy};
-use crate::report::{LabReport, Section};
+use crate::report::LabReport;
+use crate::report::Section::{Eras, Http};
 use crate::{Experiment, cost, examine_dialog};
 use config::RemoteKind;
+use config::authority::Authority;
 use upstream::Endpoint;
 use wire::{Era, code};
 
@@ -29,7 +31,7 @@ pub(crate) async fn examine(launcher: &Launcher, experiment: &Experiment, report
     let endpoint = match endpoint {
         Ok(endpoint) => endpoint,
         Err(error) => {
-            report.bad(Section::Http, "url", error.to_string(), "fix the URL");
+            report.add(Http, "url", bad(error.to_string(), "fix the URL"));
             return;
         }
     };
@@ -46,19 +48,15 @@ pub(crate) async fn examine(launcher: &Launcher, experiment: &Experiment, report
     }
     let mut other = launcher.reach(&endpoint);
     let legacy = eras::legacy(&mut other.dialog, limit).await;
-    if modern.is_err() && legacy.is_err() {
+    if let (Err(_), Err(reaction)) = (&modern, &legacy) {
         if kind == RemoteKind::Http && old(launcher, &endpoint, experiment, report).await {
             return;
         }
         eras::tell(&modern, &legacy, report);
-        let reaction = legacy
-            .as_ref()
-            .err()
-            .map(Reaction::in_words)
-            .unwrap_or_default();
+        let reaction = reaction.in_words();
         let found = format!("no conversation: initialize gives {reaction}");
         let todo = "is this the address of an MCP server? Often it ends in /mcp or /sse";
-        report.bad(Section::Eras, "start", found, todo);
+        report.add(Eras, "start", bad(found, todo));
         return;
     }
     eras::tell(&modern, &legacy, report);
@@ -85,14 +83,8 @@ async fn converse(
     experiment: &Experiment,
     report: &mut LabReport,
 ) {
-    let greeted = hello.took;
     examine_dialog(copy, hello, experiment, report, |copy, report| {
-        let lists = copy.began.elapsed();
-        let start = cost::StartTimes {
-            hello: greeted,
-            lists,
-        };
-        cost::started(&start, report);
+        cost::started(hello.took, copy.began.elapsed(), report);
     })
     .await;
     if hello.era == Era::Modern
@@ -104,33 +96,31 @@ async fn converse(
 
 /// Reports a URL that accepts no requests.
 async fn unreachable(reaction: &Reaction, endpoint: &Endpoint, report: &mut LabReport) -> bool {
-    match reaction {
+    let (id, verdict) = match reaction {
         Reaction::Gone(_) => {
             let todo = "start the server, or fix the URL";
-            report.bad(Section::Http, "url", reaction.in_words(), todo);
-            true
+            ("url", bad(reaction.in_words(), todo))
         }
         Reaction::Refused {
             status: 401 | 403, ..
         } => {
-            let scheme = challenge(endpoint).await;
-            let found = format!("wants a login{scheme}");
+            let found = format!("wants a login{}", challenge(endpoint).await);
             let todo = "give it a header: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"} \
                         (here: --header \"Authorization: Bearer …\")";
             report.fact("login", true);
             report.advice.login();
-            report.bad(Section::Http, "login", found, todo);
-            true
+            ("login", bad(found, todo))
         }
         Reaction::Refused {
             status: 300..=399, ..
         } => {
             let found = "redirects, and Portway follows no redirect with its credentials";
-            report.bad(Section::Http, "url", found, "write the address it leads to");
-            true
+            ("url", bad(found, "write the address it leads to"))
         }
-        _ => false,
-    }
+        _ => return false,
+    };
+    report.add(Http, id, verdict);
+    true
 }
 
 /// The authentication scheme; its parameters are for a client.
@@ -173,7 +163,7 @@ async fn old(
     eras::tell(&modern, &legacy, report);
     let found = "HTTP+SSE, which newer clients no longer speak";
     let todo = "Portway does; the server should offer Streamable HTTP as well";
-    report.add(Section::Http, Finding::note("transport", found).with(todo));
+    report.add(Http, "transport", note(found).with(todo));
     converse(&mut copy, hello, experiment, report).await;
     true
 }
@@ -190,17 +180,14 @@ fn forms(copy: &ServerCopy, report: &mut LabReport) {
         (0, _) => "answers as event streams".to_owned(),
         (json, stream) => format!("{json} answers as JSON, {stream} as event streams"),
     };
-    report.add(
-        Section::Http,
-        match forms.odd.first() {
-            None => Finding::ok("content types", found),
-            Some(kind) => Finding::bad(
-                "content types",
-                format!("{found}; {} are no message ({kind})", forms.odd.len()),
-                "answers are application/json or text/event-stream",
-            ),
-        },
-    );
+    let verdict = match forms.odd.first() {
+        None => ok(found),
+        Some(kind) => bad(
+            format!("{found}; {} are no message ({kind})", forms.odd.len()),
+            "answers are application/json or text/event-stream",
+        ),
+    };
+    report.add(Http, "content types", verdict);
 }
 
 async fn status(
@@ -220,48 +207,35 @@ async fn sessions(http: &HttpChannel, report: &mut LabReport) {
     let ping = json!({"jsonrpc": "2.0", "id": 77, "method": "ping"});
     let body = ping.to_string();
     let Some(session) = http.session.lock().clone() else {
-        report.note(
-            Section::Http,
-            "session",
-            "gives none: keeps nothing between requests",
-        );
+        let verdict = note("gives none: keeps nothing between requests");
+        report.add(Http, "session", verdict);
         get_stream(http, report).await;
         return;
     };
-    let fits = session.bytes().all(|byte| byte.is_ascii_graphic());
-    let finding = match (fits, session.len() >= 16) {
-        (false, _) => Finding::warn(
-            "session",
-            "its id has characters that it must not have",
-            "visible ASCII only",
-        ),
-        (true, false) => Finding::warn(
-            "session",
-            format!("its id has only {} characters", session.len()),
+    let length = session.len();
+    let verdict = if !session.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let found = "its id has characters that it must not have";
+        warn(found, "visible ASCII only")
+    } else if length < 16 {
+        warn(
+            format!("its id has only {length} characters"),
             "whoever guesses it is taken for the client: make it long and random",
-        ),
-        (true, true) => Finding::ok("session", "gives a session id"),
+        )
+    } else {
+        ok("gives a session id")
     };
-    report.add(Section::Http, finding);
+    report.add(Http, "session", verdict);
     let mut headers = http.headers(&ping, Era::Legacy);
-    for (name, value) in &mut headers {
-        if *name == "mcp-session-id" {
-            *value = NO_SESSION.to_owned();
-        }
-    }
-    let unknown = status(http, Method::POST, headers, body).await;
-    report.add(
-        Section::Http,
-        match unknown {
-            Some((StatusCode::NOT_FOUND, _)) => Finding::ok("unknown session", "refused with 404"),
-            Some((status, _)) => Finding::warn(
-                "unknown session",
-                format!("answered with {status}"),
-                "only 404 tells a client to begin anew, after a restart of the server for instance",
-            ),
-            None => Finding::warn("unknown session", "never answered", "refuse it with 404"),
-        },
-    );
+    replace(&mut headers, "mcp-session-id", NO_SESSION);
+    let verdict = match status(http, Method::POST, headers, body).await {
+        Some((StatusCode::NOT_FOUND, _)) => ok("refused with 404"),
+        Some((status, _)) => warn(
+            format!("answered with {status}"),
+            "only 404 tells a client to begin anew, after a restart of the server for instance",
+        ),
+        None => warn("never answered", "refuse it with 404"),
+    };
+    report.add(Http, "unknown session", verdict);
     get_stream(http, report).await;
     let headers = http.headers(&Value::Null, Era::Legacy);
     let ended = status(http, Method::DELETE, headers, String::new()).await;
@@ -270,33 +244,31 @@ async fn sessions(http: &HttpChannel, report: &mut LabReport) {
         Some((status, _)) => format!("DELETE gives {status}"),
         None => "DELETE is never answered".to_owned(),
     };
-    report.note(Section::Http, "end of session", found);
+    report.add(Http, "end of session", note(found));
 }
 
 async fn get_stream(http: &HttpChannel, report: &mut LabReport) {
     let mut headers = http.headers(&Value::Null, Era::Legacy);
     headers.retain(|(name, _)| *name != "content-type" && *name != "accept");
     headers.push(("accept", "text/event-stream".to_owned()));
-    let got = status(http, Method::GET, headers, String::new()).await;
-    report.add(
-        Section::Http,
-        match got {
-            Some((StatusCode::METHOD_NOT_ALLOWED, _)) => {
-                Finding::note("GET", "refused with 405: it says nothing by itself")
-            }
-            Some((status, kind))
-                if status.is_success() && kind.starts_with("text/event-stream") =>
-            {
-                Finding::ok("GET", "opens a stream for what it says by itself")
-            }
-            Some((status, kind)) => Finding::warn(
-                "GET",
-                format!("answered with {status} {kind}"),
-                "an event stream, or 405",
-            ),
-            None => Finding::warn("GET", "never answered", "an event stream, or 405"),
-        },
-    );
+    let todo = "an event stream, or 405";
+    let verdict = match status(http, Method::GET, headers, String::new()).await {
+        Some((StatusCode::METHOD_NOT_ALLOWED, _)) => {
+            note("refused with 405: it says nothing by itself")
+        }
+        Some((status, kind)) if status.is_success() && kind.starts_with("text/event-stream") => {
+            ok("opens a stream for what it says by itself")
+        }
+        Some((status, kind)) => warn(format!("answered with {status} {kind}"), todo),
+        None => warn("never answered", todo),
+    };
+    report.add(Http, "GET", verdict);
+}
+
+fn replace(headers: &mut HeaderList, name: &str, value: &str) {
+    for (_, old) in headers.iter_mut().filter(|(known, _)| *known == name) {
+        value.clone_into(old);
+    }
 }
 
 /// Checks a rule of 2026-07-28: the server compares headers with the body.
@@ -304,68 +276,43 @@ async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabRepor
     let request = dialog.request_as(json!(79), "server/discover", json!({}));
     let message = request.to_message();
     let mut headers = http.headers(&message, Era::Modern);
-    for (name, value) in &mut headers {
-        if *name == "mcp-method" {
-            *value = "tools/list".to_owned();
-        }
-    }
+    replace(&mut headers, "mcp-method", "tools/list");
     let sent = send(&http.endpoint, Method::POST, &headers, message.to_string());
-    let sent = timeout(STEP, sent).await;
-    let answered = match sent {
-        Ok(Ok(response)) => {
-            let status = response.status();
-            let bytes = response
-                .into_body()
-                .collect(LARGEST)
-                .await
-                .unwrap_or_default();
-            let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            Some((status, body["error"]["code"].as_i64()))
-        }
-        _ => None,
-    };
-    report.add(
-        Section::Http,
-        match answered {
-            Some((StatusCode::BAD_REQUEST, Some(code::HEADER_MISMATCH))) => {
-                Finding::ok("headers", "held against the body")
-            }
-            Some((status, _)) => Finding::warn(
-                "headers",
+    let verdict = if let Ok(Ok(response)) = timeout(STEP, sent).await {
+        let status = response.status();
+        let body = response.into_body().collect(LARGEST).await;
+        let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+        if status == StatusCode::BAD_REQUEST && body["error"]["code"] == code::HEADER_MISMATCH {
+            ok("held against the body")
+        } else {
+            warn(
                 format!("a header that contradicts the body gives {status}"),
                 "2026-07-28 wants 400 and -32020: else what routes by headers can be deceived",
-            ),
-            None => Finding::warn(
-                "headers",
-                "a header that contradicts the body gets no answer",
-                "400 and -32020",
-            ),
-        },
-    );
+            )
+        }
+    } else {
+        let found = "a header that contradicts the body gets no answer";
+        warn(found, "400 and -32020")
+    };
+    report.add(Http, "headers", verdict);
 }
 
 /// Checks whether a page in a browser could access a server of this machine.
 async fn guarded(url: &Url, endpoint: &Endpoint, report: &mut LabReport) {
-    let local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    if !local {
+    let host = url.host_str().and_then(Authority::parse);
+    if !host.is_some_and(|authority| authority.host.is_loopback()) {
         return;
     }
     let http = HttpChannel::new(endpoint.clone());
     let ping = json!({"jsonrpc": "2.0", "id": 78, "method": "ping"});
     let mut headers = http.headers(&ping, Era::Legacy);
     headers.push(("origin", FOREIGN.to_owned()));
-    let answered = status(&http, Method::POST, headers, ping.to_string()).await;
-    report.add(Section::Http, match answered {
-        Some((StatusCode::FORBIDDEN, _)) => Finding::ok("origin", "a foreign web page is refused"),
-        _ => Finding::warn(
-            "origin",
+    let verdict = match status(&http, Method::POST, headers, ping.to_string()).await {
+        Some((StatusCode::FORBIDDEN, _)) => ok("a foreign web page is refused"),
+        _ => warn(
             "a foreign web page is not refused",
             "any site open in a browser here can use it: it should answer 403 to such an Origin",
         ),
-    });
+    };
+    report.add(Http, "origin", verdict);
 }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::advice::Advice;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Severity, Verdict};
 use config::Redactor;
 
 /// The sections, in the order in which they are shown.
@@ -86,11 +86,14 @@ impl LabReport {
     }
 
     /// Redacts secrets, which a server may repeat.
-    pub(crate) fn add(&mut self, section: Section, mut finding: Finding) {
-        finding.found = self.redactor.redact(&finding.found).into_owned();
-        finding.todo = finding
-            .todo
-            .map(|todo| self.redactor.redact(&todo).into_owned());
+    pub(crate) fn add(&mut self, section: Section, id: impl Into<String>, verdict: Verdict) {
+        let redacted = |text: String| self.redactor.redact(&text).into_owned();
+        let finding = Finding {
+            id: id.into(),
+            mark: verdict.mark,
+            found: redacted(verdict.found),
+            todo: verdict.todo.map(redacted),
+        };
         self.findings.push((section, finding));
     }
 
@@ -98,34 +101,6 @@ impl LabReport {
         let mut value = value.into();
         cover(&self.redactor, &mut value);
         self.facts.insert(name.to_owned(), value);
-    }
-
-    pub(crate) fn ok(&mut self, section: Section, id: &str, found: impl Into<String>) {
-        self.add(section, Finding::ok(id, found));
-    }
-
-    pub(crate) fn note(&mut self, section: Section, id: &str, found: impl Into<String>) {
-        self.add(section, Finding::note(id, found));
-    }
-
-    pub(crate) fn warn(
-        &mut self,
-        section: Section,
-        id: &str,
-        found: impl Into<String>,
-        todo: impl Into<String>,
-    ) {
-        self.add(section, Finding::warn(id, found, todo));
-    }
-
-    pub(crate) fn bad(
-        &mut self,
-        section: Section,
-        id: &str,
-        found: impl Into<String>,
-        todo: impl Into<String>,
-    ) {
-        self.add(section, Finding::bad(id, found, todo));
     }
 
     /// The findings of one section, in the order in which they were added.

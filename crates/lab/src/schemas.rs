@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::{Map, Value};
 
 use crate::Experiment;
-use crate::finding::{Finding, counted, short};
-use crate::report::{LabReport, Section};
+use crate::finding::{Verdict, bad, counted, note, ok, short, warn};
+use crate::report::LabReport;
+use crate::report::Section::Tools;
 use config::TransportKind;
 use wire::header::param_headers;
 
@@ -56,53 +57,42 @@ pub(crate) fn examine(experiment: &Experiment, tools: &[Value], report: &mut Lab
         look(tool, over_http, &mut names, &mut troubles);
     }
     for (kind, of) in &troubles {
-        report.add(Section::Tools, finding(kind, of));
+        let (id, verdict) = verdict(kind, of);
+        report.add(Tools, id, verdict);
     }
     let bytes: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
     report.fact("toolBytes", bytes);
-    let found = format!(
-        "{}, {bytes} bytes for the model to read",
-        counted(tools.len(), "tool")
-    );
-    report.add(
-        Section::Tools,
-        match bytes > HUGE_LIST {
-            true => Finding::warn(
-                "list",
-                found,
-                "bind only the tools that an agent needs to its entry",
-            ),
-            false => Finding::ok("list", found),
-        },
-    );
+    let count = counted(tools.len(), "tool");
+    let found = format!("{count}, {bytes} bytes for the model to read");
+    let verdict = if bytes > HUGE_LIST {
+        warn(
+            found,
+            "bind only the tools that an agent needs to its entry",
+        )
+    } else {
+        ok(found)
+    };
+    report.add(Tools, "list", verdict);
     renamed(experiment, tools, report);
 }
 
 /// Reports the names that models see instead of the tool's own (SPEC D2).
 fn renamed(experiment: &Experiment, tools: &[Value], report: &mut LabReport) {
-    let own: BTreeSet<&str> = tools
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let own: Vec<&str> = own.into_iter().collect();
+    let own = tools.iter().filter_map(|tool| tool["name"].as_str());
+    let own: Vec<&str> = own.collect::<BTreeSet<_>>().into_iter().collect();
     let odd = (experiment.respelled_names)(&experiment.shown_name, &own);
-    let odd: Vec<String> = odd
-        .iter()
-        .map(|(own, shown)| format!("{own} as {shown}"))
-        .collect();
+    let odd = odd.iter().map(|(own, shown)| format!("{own} as {shown}"));
+    let odd: Vec<String> = odd.collect();
     if !odd.is_empty() {
-        let found = format!(
-            "{} spelled differently for models: {}",
-            counted(odd.len(), "name"),
-            several(&odd)
-        );
-        report.note(Section::Tools, "names", found);
+        let (count, names) = (counted(odd.len(), "name"), several(&odd));
+        let found = format!("{count} spelled differently for models: {names}");
+        report.add(Tools, "names", note(found));
     }
 }
 
-fn finding(kind: &str, of: &[String]) -> Finding {
+fn verdict(kind: &str, of: &[String]) -> (&'static str, Verdict) {
     let found = format!("{}: {}", counted(of.len(), "tool"), several(of));
-    let (id, bad, todo) = match kind {
+    let (id, unusable, todo) = match kind {
         "twice" => (
             "duplicate name",
             true,
@@ -136,10 +126,12 @@ fn finding(kind: &str, of: &[String]) -> Finding {
             "models and clients may refuse it: fix the schema",
         ),
     };
-    match bad {
-        true => Finding::bad(id, found, todo),
-        false => Finding::warn(id, found, todo),
-    }
+    let verdict = if unusable {
+        bad(found, todo)
+    } else {
+        warn(found, todo)
+    };
+    (id, verdict)
 }
 
 fn several(names: &[String]) -> String {
@@ -223,32 +215,26 @@ fn check(schema: &Value, root: &Value, depth: usize) -> Result<(), String> {
     if let Some(target) = object.get("$ref") {
         check_ref(target, root)?;
     }
-    for keyword in ONE {
-        if let Some(inner) = object.get(*keyword) {
-            check(inner, root, depth + 1).map_err(|reason| format!("{keyword}: {reason}"))?;
+    let within = |label: &str, inner: &Value| {
+        check(inner, root, depth + 1).map_err(|reason| format!("{label}: {reason}"))
+    };
+    let given = |words: &'static [&str]| {
+        let given = words.iter().map(|word| (*word, object.get(*word)));
+        given.filter_map(|(word, inner)| Some((word, inner?)))
+    };
+    for (keyword, inner) in given(ONE) {
+        within(keyword, inner)?;
+    }
+    for (keyword, inner) in given(LIST) {
+        let list = inner.as_array();
+        for one in list.ok_or(format!("{keyword} must be a list"))? {
+            within(keyword, one)?;
         }
     }
-    for keyword in LIST {
-        let Some(inner) = object.get(*keyword) else {
-            continue;
-        };
-        let list = inner
-            .as_array()
-            .ok_or(format!("{keyword} must be a list"))?;
-        for one in list {
-            check(one, root, depth + 1).map_err(|reason| format!("{keyword}: {reason}"))?;
-        }
-    }
-    for keyword in MAP {
-        let Some(inner) = object.get(*keyword) else {
-            continue;
-        };
-        let map = inner
-            .as_object()
-            .ok_or(format!("{keyword} must be an object"))?;
-        for (name, one) in map {
-            let name = short(name, 40);
-            check(one, root, depth + 1).map_err(|reason| format!("{name}: {reason}"))?;
+    for (keyword, inner) in given(MAP) {
+        let map = inner.as_object();
+        for (name, one) in map.ok_or(format!("{keyword} must be an object"))? {
+            within(&short(name, 40), one)?;
         }
     }
     Ok(())
@@ -260,10 +246,10 @@ fn check_type(kind: &Value) -> Result<(), String> {
         Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(known),
         one => known(one),
     };
-    match fits {
-        true => Ok(()),
-        false => Err(format!("{} is no type", short(&kind.to_string(), 40))),
+    if fits {
+        return Ok(());
     }
+    Err(format!("{} is no type", short(&kind.to_string(), 40)))
 }
 
 /// At the root, every required property must also be described.
