@@ -13,10 +13,9 @@ use config::{
 /// The factor by which a suggested timeout exceeds a long call.
 const SPARE: u32 = 3;
 
-#[derive(Default)]
 pub(crate) struct Advice {
     name: String,
-    spec: Option<ServerSpec>,
+    spec: ServerSpec,
     reasons: Vec<(String, String)>,
     /// Whether the settings make a server work that does not work without them.
     pub remedy: bool,
@@ -28,7 +27,7 @@ impl Advice {
     pub(crate) fn new(name: &str, spec: &ServerSpec, launch: &Launch) -> Advice {
         let mut advice = Advice {
             name: name.to_owned(),
-            spec: Some(spec.clone()),
+            spec: spec.clone(),
             reasons: Vec::new(),
             remedy: false,
         };
@@ -38,7 +37,6 @@ impl Advice {
 
     fn cover(&mut self, launch: &Launch) {
         let secrets: Vec<String> = launch.secrets().into_iter().map(str::to_owned).collect();
-        let Some(spec) = &mut self.spec else { return };
         let hidden = |text: &str| secrets.iter().any(|secret| text.contains(secret.as_str()));
         let mut moved = Vec::new();
         let mut replace = |map: &mut IndexMap<String, String>, field: &str| {
@@ -55,7 +53,7 @@ impl Advice {
                 moved.push((format!("{field}.{name}"), variable));
             }
         };
-        match &mut spec.target {
+        match &mut self.spec.target {
             Target::Stdio { args, env, .. } => {
                 replace(env, "env");
                 for arg in args.iter_mut().filter(|arg| hidden(arg)) {
@@ -76,10 +74,8 @@ impl Advice {
             }
         }
         for (field, variable) in moved {
-            self.because(
-                &field,
-                format!("a secret; set {variable} in Portway's environment"),
-            );
+            let reason = format!("a secret; set {variable} in Portway's environment");
+            self.because(&field, reason);
         }
     }
 
@@ -89,48 +85,35 @@ impl Advice {
     }
 
     pub(crate) fn era(&mut self, era: EraChoice, reason: &str) {
-        if let Some(spec) = &mut self.spec {
-            spec.era = era;
-        }
+        self.spec.era = era;
         self.because("era", reason);
     }
 
     /// The server speaks the old HTTP+SSE.
     pub(crate) fn sse(&mut self) {
-        if let Some(spec) = &mut self.spec
-            && let Target::Http { url, headers } = &spec.target
-        {
-            spec.target = Target::Sse {
-                url: url.clone(),
-                headers: headers.clone(),
-            };
-            self.because(
-                "type",
-                "it speaks the old HTTP+SSE: spares each connection the first try",
-            );
+        if let Target::Http { url, headers } = &mut self.spec.target {
+            let (url, headers) = (std::mem::take(url), std::mem::take(headers));
+            self.spec.target = Target::Sse { url, headers };
+            let reason = "it speaks the old HTTP+SSE: spares each connection the first try";
+            self.because("type", reason);
         }
     }
 
     pub(crate) fn isolation(&mut self, isolation: Isolation, reason: &str) {
-        if let Some(spec) = &mut self.spec {
-            spec.isolation = isolation;
-        }
+        self.spec.isolation = isolation;
         self.because("isolation", reason);
     }
 
     pub(crate) fn containment(&mut self, containment: Containment, reason: String) {
-        if let Some(spec) = &mut self.spec {
-            spec.containment = containment;
-        }
+        self.spec.containment = containment;
         self.because("containment", reason);
     }
 
     /// Raises the timeout after a call that took this long.
     pub(crate) fn took(&mut self, took: Duration) {
-        let Some(spec) = &mut self.spec else { return };
         let wanted = took * SPARE;
-        if wanted > spec.timeout.max(DEFAULT_TIMEOUT) {
-            spec.timeout = Duration::from_secs(wanted.as_secs() + 1);
+        if wanted > self.spec.timeout.max(DEFAULT_TIMEOUT) {
+            self.spec.timeout = Duration::from_secs(wanted.as_secs() + 1);
             let reason = format!("a call took {:.1} s", took.as_secs_f64());
             self.because("timeout", reason);
         }
@@ -138,10 +121,7 @@ impl Advice {
 
     /// Adds a variable that the server reports as missing.
     pub(crate) fn needs(&mut self, variable: &str) {
-        if let Some(ServerSpec {
-            target: Target::Stdio { env, .. },
-            ..
-        }) = &mut self.spec
+        if let Target::Stdio { env, .. } = &mut self.spec.target
             && !env.contains_key(variable)
         {
             env.insert(variable.to_owned(), format!("${{{variable}}}"));
@@ -154,10 +134,7 @@ impl Advice {
     /// Adds a header that the server requires. Keeps one that is already set.
     pub(crate) fn login(&mut self) {
         const NAME: &str = "Authorization";
-        if let Some(ServerSpec {
-            target: Target::Http { headers, .. } | Target::Sse { headers, .. },
-            ..
-        }) = &mut self.spec
+        if let Target::Http { headers, .. } | Target::Sse { headers, .. } = &mut self.spec.target
             && !headers.keys().any(|name| name.eq_ignore_ascii_case(NAME))
         {
             headers.insert(NAME.to_owned(), "Bearer ${TOKEN}".to_owned());
@@ -172,11 +149,7 @@ impl Advice {
     }
 
     pub(crate) fn fragment(&self) -> Value {
-        let mut definition = self
-            .spec
-            .as_ref()
-            .map(view::definition_fields)
-            .unwrap_or_default();
+        let mut definition = view::definition_fields(&self.spec);
         // All programs that read these files understand `type` alone.
         definition.shift_remove("transport");
         json!({"mcpServers": {&self.name: definition}})

@@ -83,7 +83,7 @@ async fn health(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabRe
 }
 
 /// Strings and numbers, large and odd: each must come back unchanged.
-async fn ids(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) {
+async fn ids(dialog: &mut Dialog, method: &str, report: &mut LabReport) {
     for (kind, id) in [
         ("number", json!(9_007_199_254_740_991_u64)),
         ("string", json!("lab-\u{e9} \"7\"")),
@@ -223,7 +223,7 @@ async fn subscriptions(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mu
     let mut notes = dialog.log().notes.iter().rev();
     let verdict = match notes.find(|note| note.method == acknowledged) {
         Some(note)
-            if note.params["_meta"]["io.modelcontextprotocol/subscriptionId"] == question.id =>
+            if note.params["_meta"]["io.modelcontextprotocol/subscriptionId"] == question["id"] =>
         {
             ok("acknowledged")
         }
@@ -243,7 +243,7 @@ async fn subscriptions(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mu
 }
 
 /// A line that is not JSON must not end a server.
-async fn garbage(dialog: &mut Dialog, method: &'static str, report: &mut LabReport) {
+async fn garbage(dialog: &mut Dialog, method: &str, report: &mut LabReport) {
     if report.transport != "stdio" {
         return;
     }

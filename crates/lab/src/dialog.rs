@@ -18,22 +18,6 @@ const NOTES: usize = 4096;
 const BYTES: usize = 16 << 20;
 const ODD: usize = 32;
 
-pub(crate) struct LabRequest {
-    pub id: Value,
-    pub method: &'static str,
-    pub params: Value,
-}
-
-impl LabRequest {
-    pub(crate) fn to_message(&self) -> Value {
-        let LabRequest { id, method, params } = self;
-        match params.is_null() {
-            true => json!({"jsonrpc": "2.0", "id": id, "method": method}),
-            false => json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
-        }
-    }
-}
-
 /// How one request ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Reaction {
@@ -188,22 +172,23 @@ fn push<T>(list: &mut Vec<T>, limit: usize, one: T) {
 
 /// Responds to a request of the server, as a client without a person does.
 pub(crate) fn answer(request: &Value) -> Value {
-    let id = &request["id"];
-    let result = match request["method"].as_str() {
-        Some("ping") => json!({}),
-        Some("roots/list") => json!({"roots": []}),
-        Some("elicitation/create") => json!({"action": "cancel"}),
+    let (member, content) = match request["method"].as_str() {
+        Some("ping") => ("result", json!({})),
+        Some("roots/list") => ("result", json!({"roots": []})),
+        Some("elicitation/create") => ("result", json!({"action": "cancel"})),
         Some("sampling/createMessage") => {
             let error = json!({"code": -1, "message": "nobody is here to allow it"});
-            return json!({"jsonrpc": "2.0", "id": id, "error": error});
+            ("error", error)
         }
         _ => {
-            let error =
-                json!({"code": wire::code::METHOD_NOT_FOUND, "message": "Method not found"});
-            return json!({"jsonrpc": "2.0", "id": id, "error": error});
+            let code = wire::code::METHOD_NOT_FOUND;
+            (
+                "error",
+                json!({"code": code, "message": "Method not found"}),
+            )
         }
     };
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
+    json!({"jsonrpc": "2.0", "id": request["id"], member: content})
 }
 
 pub(crate) enum Channel {
@@ -249,17 +234,17 @@ impl Dialog {
     }
 
     /// A request with the next number.
-    pub(crate) fn request(&mut self, method: &'static str, params: Value) -> LabRequest {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         self.request_as(json!(self.next), method, params)
     }
 
-    pub(crate) fn request_as(&self, id: Value, method: &'static str, params: Value) -> LabRequest {
+    pub(crate) fn request_as(&self, id: Value, method: &str, params: Value) -> Value {
         let params = match self.era {
             Era::Modern => self.modern_params(&params).unwrap_or(params),
             Era::Legacy => params,
         };
-        LabRequest { id, method, params }
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     }
 
     fn modern_params(&self, params: &Value) -> Option<Value> {
@@ -282,7 +267,7 @@ impl Dialog {
 
     pub(crate) async fn ask(
         &mut self,
-        method: &'static str,
+        method: &str,
         params: Value,
         limit: Duration,
     ) -> TimedReaction {
@@ -294,7 +279,7 @@ impl Dialog {
     /// Sends all at once; returns the reactions in the order of the requests.
     pub(crate) async fn ask_all(
         &mut self,
-        requests: &[LabRequest],
+        requests: &[Value],
         limit: Duration,
     ) -> Vec<TimedReaction> {
         match &mut self.channel {
@@ -303,7 +288,7 @@ impl Dialog {
         }
     }
 
-    pub(crate) async fn notify(&mut self, method: &'static str) {
+    pub(crate) async fn notify(&mut self, method: &str) {
         let message = json!({"jsonrpc": "2.0", "method": method});
         match &mut self.channel {
             Channel::Pipe(pipe) => pipe.send(&message).await,
@@ -315,7 +300,7 @@ impl Dialog {
     /// response that should not come.
     pub(crate) async fn ask_and_cancel(
         &mut self,
-        request: &LabRequest,
+        request: &Value,
         after: Duration,
         rest: Duration,
     ) -> CancelOutcome {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
-use crate::dialog::{CancelOutcome, LabRequest, MessageLog, Reaction, TimedReaction};
+use crate::dialog::{CancelOutcome, MessageLog, Reaction, TimedReaction};
 use crate::dialog::{answer, cancellation};
 use crate::pipe::{PipeChannel, is_message};
 use upstream::{Endpoint, Events, Headers, ResponseBody, UpstreamError};
@@ -114,7 +114,7 @@ impl HttpChannel {
 
     pub(crate) async fn ask_all(
         &self,
-        requests: &[LabRequest],
+        requests: &[Value],
         era: Era,
         limit: Duration,
     ) -> Vec<TimedReaction> {
@@ -129,18 +129,17 @@ impl HttpChannel {
         join_all(requests.iter().map(one)).await
     }
 
-    async fn exchange(&self, request: &LabRequest, era: Era) -> Reaction {
-        let message = request.to_message();
-        let headers = self.headers(&message, era);
-        let sent = send(&self.endpoint, Method::POST, &headers, message.to_string());
+    async fn exchange(&self, request: &Value, era: Era) -> Reaction {
+        let headers = self.headers(request, era);
+        let sent = send(&self.endpoint, Method::POST, &headers, request.to_string());
         match sent.await {
             Ok(response) => {
-                if request.method == "initialize" {
+                if request["method"] == "initialize" {
                     let session = response.headers().get("mcp-session-id");
                     let session = session.and_then(|id| id.to_str().ok());
                     *self.session.lock() = session.map(str::to_owned);
                 }
-                self.read(response, &request.id, era).await
+                self.read(response, &request["id"], era).await
             }
             Err(reason) => Reaction::Gone(reason),
         }
@@ -218,7 +217,7 @@ impl HttpChannel {
 
     pub(crate) async fn ask_and_cancel(
         &self,
-        request: &LabRequest,
+        request: &Value,
         era: Era,
         after: Duration,
         rest: Duration,
@@ -230,7 +229,7 @@ impl HttpChannel {
         if era == Era::Modern {
             return CancelOutcome::Closed;
         }
-        self.notify(&cancellation(&request.id), era).await;
+        self.notify(&cancellation(&request["id"]), era).await;
         let began = Instant::now();
         match timeout(rest, &mut answer).await {
             // The stream may well end without a response.

@@ -112,13 +112,11 @@ impl ServerCopy {
     /// The last lines of stderr, to append to a sentence.
     pub(crate) fn last_words(&self) -> String {
         let output = self.outputs.lock();
-        match output.tail.is_empty() {
-            true => "; it wrote nothing to stderr".into(),
-            false => {
-                let lines: Vec<&str> = output.tail.iter().map(String::as_str).collect();
-                format!("; last lines of stderr:\n{}", lines.join("\n"))
-            }
+        if output.tail.is_empty() {
+            return "; it wrote nothing to stderr".into();
         }
+        let lines: Vec<&str> = output.tail.iter().map(String::as_str).collect();
+        format!("; last lines of stderr:\n{}", lines.join("\n"))
     }
 
     /// Ends it with all processes it started, before the next copy starts: some

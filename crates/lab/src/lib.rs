@@ -97,9 +97,9 @@ pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
         view::title(spec),
         spec.transport().as_str(),
         redactor.clone(),
+        Advice::new(&experiment.shown_name, spec, &launch),
     );
     report.server.clone_from(&experiment.name);
-    report.advice = Advice::new(&experiment.shown_name, spec, &launch);
     let limit = experiment.timeout;
     let mut launcher = Launcher {
         capabilities: experiment.capabilities.clone(),

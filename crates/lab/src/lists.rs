@@ -46,7 +46,7 @@ pub(crate) async fn lists(dialog: &mut Dialog) -> ServerLists {
     }
 }
 
-pub(crate) async fn list(dialog: &mut Dialog, method: &'static str, member: &str) -> ListPages {
+pub(crate) async fn list(dialog: &mut Dialog, method: &str, member: &str) -> ListPages {
     let mut listed = ListPages::default();
     let mut cursors = HashSet::new();
     let mut params = json!({});

@@ -12,9 +12,7 @@ use tokio::net::unix::pipe::Sender;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::dialog::{
-    CancelOutcome, LabRequest, MessageLog, Reaction, TimedReaction, answer, cancellation,
-};
+use crate::dialog::{CancelOutcome, MessageLog, Reaction, TimedReaction, answer, cancellation};
 use crate::http;
 use upstream::{Endpoint, LineReader, OutputLine};
 
@@ -109,29 +107,30 @@ impl PipeChannel {
 
     pub(crate) async fn ask_all(
         &mut self,
-        requests: &[LabRequest],
+        requests: &[Value],
         limit: Duration,
     ) -> Vec<TimedReaction> {
         let began = Instant::now();
         for request in requests {
-            self.send(&request.to_message()).await;
+            self.send(request).await;
         }
         let mut open: HashMap<String, usize> = requests
             .iter()
             .enumerate()
-            .map(|(at, request)| (request.id.to_string(), at))
+            .map(|(at, request)| (request["id"].to_string(), at))
             .collect();
         let mut replies = vec![TimedReaction::silent(limit); requests.len()];
+        let timed = |reaction| TimedReaction {
+            reaction,
+            took: began.elapsed(),
+        };
         let deadline = began + limit;
         while !open.is_empty() {
             let message = match timeout_at(deadline, self.inbox.recv()).await {
                 Ok(Some(message)) => message,
                 Ok(None) => {
                     for at in open.into_values() {
-                        replies[at] = TimedReaction {
-                            reaction: Reaction::Gone("it ended the connection".into()),
-                            took: began.elapsed(),
-                        };
+                        replies[at] = timed(Reaction::Gone("it ended the connection".into()));
                     }
                     break;
                 }
@@ -139,10 +138,7 @@ impl PipeChannel {
             };
             if let Some(at) = echoed(&message, requests) {
                 open.remove(&message["id"].to_string());
-                replies[at] = TimedReaction {
-                    reaction: Reaction::Echo,
-                    took: began.elapsed(),
-                };
+                replies[at] = timed(Reaction::Echo);
                 continue;
             }
             let Some(response) = self.sort(message).await else {
@@ -152,10 +148,7 @@ impl PipeChannel {
             match open.remove(&id) {
                 Some(at) => {
                     self.answered.insert(id);
-                    replies[at] = TimedReaction {
-                        reaction: Reaction::of(&response),
-                        took: began.elapsed(),
-                    };
+                    replies[at] = timed(Reaction::of(&response));
                 }
                 None => self.stray(&response),
             }
@@ -165,9 +158,10 @@ impl PipeChannel {
 
     fn stray(&mut self, response: &Value) {
         let id = &response["id"];
-        match self.answered.contains(&id.to_string()) {
-            true => self.log.again(id),
-            false => self.log.stray(id),
+        if self.answered.contains(&id.to_string()) {
+            self.log.again(id);
+        } else {
+            self.log.stray(id);
         }
     }
 
@@ -219,17 +213,17 @@ impl PipeChannel {
 
     pub(crate) async fn ask_and_cancel(
         &mut self,
-        request: &LabRequest,
+        request: &Value,
         after: Duration,
         rest: Duration,
     ) -> CancelOutcome {
-        self.send(&request.to_message()).await;
-        if self.response_to(&request.id, after).await.is_some() {
+        self.send(request).await;
+        if self.response_to(&request["id"], after).await.is_some() {
             return CancelOutcome::TooLate;
         }
-        self.send(&cancellation(&request.id)).await;
+        self.send(&cancellation(&request["id"])).await;
         let began = Instant::now();
-        match self.response_to(&request.id, rest).await {
+        match self.response_to(&request["id"], rest).await {
             Some(reaction) => CancelOutcome::Answered(reaction, began.elapsed()),
             None => CancelOutcome::Silent,
         }
@@ -251,9 +245,9 @@ impl PipeChannel {
 }
 
 /// The request that came back unchanged, as from `cat`.
-fn echoed(message: &Value, requests: &[LabRequest]) -> Option<usize> {
+fn echoed(message: &Value, requests: &[Value]) -> Option<usize> {
     message.get("method")?;
-    requests.iter().position(|one| one.to_message() == *message)
+    requests.iter().position(|one| one == message)
 }
 
 /// Whether this is a JSON-RPC message at all.

@@ -273,8 +273,7 @@ fn replace(headers: &mut HeaderList, name: &str, value: &str) {
 
 /// Checks a rule of 2026-07-28: the server compares headers with the body.
 async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabReport) {
-    let request = dialog.request_as(json!(79), "server/discover", json!({}));
-    let message = request.to_message();
+    let message = dialog.request_as(json!(79), "server/discover", json!({}));
     let mut headers = http.headers(&message, Era::Modern);
     replace(&mut headers, "mcp-method", "tools/list");
     let sent = send(&http.endpoint, Method::POST, &headers, message.to_string());

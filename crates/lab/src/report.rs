@@ -71,6 +71,7 @@ impl LabReport {
         title: String,
         transport: &'static str,
         redactor: Arc<Redactor>,
+        advice: Advice,
     ) -> LabReport {
         LabReport {
             server: None,
@@ -80,7 +81,7 @@ impl LabReport {
             facts: Map::new(),
             complete: true,
             spoke: false,
-            advice: Advice::default(),
+            advice,
             redactor,
         }
     }
