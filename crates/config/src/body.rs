@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::definition::{self, DefinitionSource};
 use super::mask::cover;
 use super::problem::Problem;
-use super::spec::{MASK, ServerName, ServerSpec, Target};
+use super::spec::{MASK, ServerName, ServerSpec, Target, TransportKind};
 use super::tree::{self, LineIndex, kind_of, repeated};
 use super::view::{definition_fields, mask_url, masked_args};
 
@@ -181,11 +181,9 @@ fn remove_replaced(fields: &mut JsonFields, patch: &JsonFields) {
     if let Some(word) = said("type").or(said("transport")) {
         fields.shift_remove("type");
         fields.shift_remove("transport");
-        let other_kind: &[&str] = match word {
-            "stdio" | "local" => &["url", "headers"],
-            _ => &["command", "args", "env", "cwd"],
-        };
-        for field in other_kind {
+        let kinds = definition::kinds_of(word);
+        let kind = kinds.first().copied().unwrap_or(TransportKind::Http);
+        for field in definition::foreign_fields(kind) {
             fields.shift_remove(*field);
         }
     }

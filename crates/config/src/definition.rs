@@ -33,8 +33,8 @@ const COMMON: &[&str] = &[
     "privileges",
     "isolation",
 ];
-const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
-const OF_REMOTE: &[&str] = &["url", "headers"];
+pub(super) const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
+pub(super) const OF_REMOTE: &[&str] = &["url", "headers"];
 
 /// Every field of a definition that Portway reads.
 pub(super) fn known_fields() -> impl Iterator<Item = &'static str> {
@@ -50,11 +50,35 @@ pub(super) enum DefinitionSource {
     Request,
 }
 
-/// A value of `type` or `transport`. `remote` may be http or sse.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TransportWord {
-    Exactly(TransportKind),
-    Remote,
+/// The values of `type` and `transport`, and the transports that each may mean.
+pub(super) const TRANSPORT_WORDS: &[(&str, &[TransportKind])] = &[
+    ("stdio", &[TransportKind::Stdio]),
+    ("local", &[TransportKind::Stdio]),
+    ("http", &[TransportKind::Http]),
+    ("streamable-http", &[TransportKind::Http]),
+    ("streamable_http", &[TransportKind::Http]),
+    ("streamableHttp", &[TransportKind::Http]),
+    ("sse", &[TransportKind::Sse]),
+    ("remote", &[TransportKind::Http, TransportKind::Sse]),
+];
+
+/// The transports that a word may mean; none if the word is unknown.
+pub(super) fn kinds_of(word: &str) -> &'static [TransportKind] {
+    let known = TRANSPORT_WORDS.iter().find(|(known, _)| *known == word);
+    known.map_or(&[], |(_, kinds)| kinds)
+}
+
+/// The transport that `type` and `transport` mean together.
+pub(super) fn common_kind(a: &[TransportKind], b: &[TransportKind]) -> Option<TransportKind> {
+    a.iter().find(|kind| b.contains(kind)).copied()
+}
+
+/// The fields that only servers with other transports have.
+pub(super) fn foreign_fields(kind: TransportKind) -> &'static [&'static str] {
+    match kind {
+        TransportKind::Stdio => OF_REMOTE,
+        TransportKind::Http | TransportKind::Sse => OF_STDIO,
+    }
 }
 
 pub(super) fn read(
@@ -88,10 +112,10 @@ pub(super) fn read(
     }
     let enabled = fields.enabled();
     let timeout = fields.timeout();
-    let era = fields.choice("era", ERAS, EraChoice::as_str);
-    let containment = fields.choice("containment", CONTAINMENTS, Containment::as_str);
-    let privileges = fields.choice("privileges", PRIVILEGES, Privileges::as_str);
-    let isolation = fields.choice("isolation", ISOLATIONS, Isolation::as_str);
+    let era = fields.choice("era", EraChoice::ALL, EraChoice::WORDS);
+    let containment = fields.choice("containment", Containment::ALL, Containment::WORDS);
+    let privileges = fields.choice("privileges", Privileges::ALL, Privileges::WORDS);
+    let isolation = fields.choice("isolation", Isolation::ALL, Isolation::WORDS);
     match target {
         Some(target) if fields.problems.is_empty() => Ok(ServerSpec {
             target,
@@ -116,31 +140,15 @@ pub(super) fn unknown_fields(object: &Object<'_>, also_known: &[&'static str]) -
         .collect()
 }
 
-pub(super) const ERAS: &[EraChoice] = &[EraChoice::Auto, EraChoice::Legacy, EraChoice::Modern];
-pub(super) const CONTAINMENTS: &[Containment] = &[
-    Containment::Auto,
-    Containment::Namespace,
-    Containment::Cgroup,
-    Containment::Subreaper,
-    Containment::Group,
-];
-pub(super) const PRIVILEGES: &[Privileges] = &[Privileges::Drop, Privileges::Keep];
-pub(super) const ISOLATIONS: &[Isolation] = &[
-    Isolation::Auto,
-    Isolation::Shared,
-    Isolation::Principal,
-    Isolation::Session,
-];
-
 impl FieldReader<'_, '_> {
     /// With both a command and a url, tools would differ in which one they
     /// use, so the definition is refused.
     fn refuse_foreign(&mut self, kind: TransportKind, source: DefinitionSource) {
-        let (foreign, owner) = match kind {
-            TransportKind::Stdio => (OF_REMOTE, "a remote server (http, sse)"),
-            TransportKind::Http | TransportKind::Sse => (OF_STDIO, "a server of type stdio"),
+        let owner = match kind {
+            TransportKind::Stdio => "a remote server (http, sse)",
+            TransportKind::Http | TransportKind::Sse => "a server of type stdio",
         };
-        for field in foreign {
+        for field in foreign_fields(kind) {
             let essential = matches!(*field, "url" | "command");
             if !essential && source == DefinitionSource::File {
                 continue;
@@ -156,36 +164,17 @@ impl FieldReader<'_, '_> {
     }
 
     fn kind(&mut self) -> Option<TransportKind> {
-        let words = ["type", "transport"].map(|field| (field, self.word(field)));
-        if words.iter().any(|(_, word)| word.is_err()) {
-            return None;
-        }
-        match words.map(|(_, word)| word.ok().flatten()) {
-            [
-                Some(TransportWord::Exactly(a)),
-                Some(TransportWord::Exactly(b)),
-            ] if a != b => {
-                self.disagree(a);
-                None
+        let [a, b] = ["type", "transport"].map(|field| self.word(field));
+        match (a.ok()?, b.ok()?) {
+            (Some(a), Some(b)) => {
+                let kind = common_kind(a, b);
+                if kind.is_none() {
+                    self.disagree(if a.len() == 1 { a[0] } else { b[0] });
+                }
+                kind
             }
-            [
-                Some(TransportWord::Exactly(TransportKind::Stdio)),
-                Some(TransportWord::Remote),
-            ]
-            | [
-                Some(TransportWord::Remote),
-                Some(TransportWord::Exactly(TransportKind::Stdio)),
-            ] => {
-                self.disagree(TransportKind::Stdio);
-                None
-            }
-            [Some(TransportWord::Exactly(kind)), _] | [_, Some(TransportWord::Exactly(kind))] => {
-                Some(kind)
-            }
-            [Some(TransportWord::Remote), _] | [_, Some(TransportWord::Remote)] => {
-                Some(TransportKind::Http)
-            }
-            [None, None] => match (self.get("command"), self.get("url")) {
+            (Some(kinds), None) | (None, Some(kinds)) => kinds.first().copied(),
+            (None, None) => match (self.get("command"), self.get("url")) {
                 (Some(_), Some(url)) => {
                     let message = "is given beside \"command\"; a server has one or the other";
                     self.problem_at("url", message, url.start());
@@ -214,26 +203,18 @@ impl FieldReader<'_, '_> {
         }
     }
 
-    fn word(&mut self, field: &'static str) -> Result<Option<TransportWord>, ()> {
+    fn word(&mut self, field: &str) -> Result<Option<&'static [TransportKind]>, ()> {
         let Some(value) = self.get(field) else {
             return Ok(None);
         };
-        let Some(text) = self.string(field, value) else {
+        let text = self.string(field, value).ok_or(())?;
+        let kinds = kinds_of(text);
+        if kinds.is_empty() {
+            let message = format!("unknown value {}; use stdio, http or sse", quoted(text));
+            self.problem_at(field, message, value.start());
             return Err(());
-        };
-        match text {
-            "stdio" | "local" => Ok(Some(TransportWord::Exactly(TransportKind::Stdio))),
-            "http" | "streamable-http" | "streamable_http" | "streamableHttp" => {
-                Ok(Some(TransportWord::Exactly(TransportKind::Http)))
-            }
-            "sse" => Ok(Some(TransportWord::Exactly(TransportKind::Sse))),
-            "remote" => Ok(Some(TransportWord::Remote)),
-            other => {
-                let message = format!("unknown value {}; use stdio, http or sse", quoted(other));
-                self.problem_at(field, message, value.start());
-                Err(())
-            }
         }
+        Ok(Some(kinds))
     }
 
     fn stdio(&mut self) -> Target {
@@ -358,16 +339,12 @@ impl FieldReader<'_, '_> {
             _ => None,
         };
         let timeout = millis.map(Duration::from_millis);
-        match timeout.filter(|t| !t.is_zero() && *t <= MAX_TIMEOUT) {
-            Some(timeout) => timeout,
-            None => {
-                let message = format!(
-                    "must be a whole number of milliseconds from 1 to {}",
-                    MAX_TIMEOUT.as_millis()
-                );
-                self.problem_at("timeout", message, value.start());
-                DEFAULT_TIMEOUT
-            }
-        }
+        let timeout = timeout.filter(|t| !t.is_zero() && *t <= MAX_TIMEOUT);
+        timeout.unwrap_or_else(|| {
+            let most = MAX_TIMEOUT.as_millis();
+            let message = format!("must be a whole number of milliseconds from 1 to {most}");
+            self.problem_at("timeout", message, value.start());
+            DEFAULT_TIMEOUT
+        })
     }
 }

@@ -20,11 +20,7 @@ pub(super) type ValueCheck = fn(&str) -> Result<(), String>;
 impl<'r, 't> FieldReader<'r, 't> {
     /// The value of a field; `null` counts as absent.
     pub(super) fn get(&self, field: &str) -> Option<&'r Value<'t>> {
-        let member = self
-            .object
-            .properties
-            .iter()
-            .find(|p| p.name.as_str() == field)?;
+        let member = self.object.get(field)?;
         (!matches!(member.value, Value::NullKeyword(_))).then_some(&member.value)
     }
 
@@ -52,11 +48,12 @@ impl<'r, 't> FieldReader<'r, 't> {
         }
     }
 
+    /// One of `all`, each written as the word at the same place of `words`.
     pub(super) fn choice<T: Copy + Default>(
         &mut self,
         field: &str,
-        choices: &[T],
-        word: fn(T) -> &'static str,
+        all: &[T],
+        words: &[&str],
     ) -> T {
         let Some(value) = self.get(field) else {
             return T::default();
@@ -64,10 +61,9 @@ impl<'r, 't> FieldReader<'r, 't> {
         let Some(text) = self.string(field, value) else {
             return T::default();
         };
-        if let Some(choice) = choices.iter().find(|choice| word(**choice) == text) {
-            return *choice;
+        if let Some(at) = words.iter().position(|word| *word == text) {
+            return all[at];
         }
-        let words: Vec<&str> = choices.iter().map(|choice| word(*choice)).collect();
         let message = format!("unknown value {}; use {}", quoted(text), words.join(", "));
         self.problem_at(field, message, value.start());
         T::default()

@@ -5,18 +5,16 @@ pub mod request;
 
 use serde_json::{Value, json};
 
-use super::definition::{CONTAINMENTS, ERAS, ISOLATIONS, MAX_TIMEOUT, PRIVILEGES};
-use super::spec::{Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges};
+use super::definition::{MAX_TIMEOUT, TRANSPORT_WORDS};
+use super::spec::{Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, TransportKind};
+use super::view::millis;
 
-const STDIO_WORDS: &[&str] = &["stdio", "local"];
-const REMOTE_WORDS: &[&str] = &[
-    "http",
-    "streamable-http",
-    "streamable_http",
-    "streamableHttp",
-    "sse",
-    "remote",
-];
+/// The words that may mean one of these transports.
+fn words(kinds: &[TransportKind]) -> Vec<&'static str> {
+    let words = TRANSPORT_WORDS.iter();
+    let fitting = words.filter(|(_, means)| means.iter().any(|kind| kinds.contains(kind)));
+    fitting.map(|(word, _)| *word).collect()
+}
 
 /// The pattern of a name. It excludes invalid characters, because not every
 /// validator knows the letters of all languages: first, inside, last.
@@ -54,7 +52,6 @@ pub fn schema() -> Value {
 }
 
 fn server() -> Value {
-    let words: Vec<&str> = STDIO_WORDS.iter().chain(REMOTE_WORDS).copied().collect();
     let says = |words: &[&str]| {
         json!({
             "anyOf": [
@@ -63,25 +60,21 @@ fn server() -> Value {
             ]
         })
     };
+    let stdio = words(&[TransportKind::Stdio]);
+    let remote = words(&[TransportKind::Http, TransportKind::Sse]);
     json!({
         "type": "object",
-        "properties": fields(&words),
+        "properties": fields(),
         "oneOf": [{ "required": ["command"] }, { "required": ["url"] }],
         "allOf": [
-            { "if": says(STDIO_WORDS), "then": { "required": ["command"] } },
-            { "if": says(REMOTE_WORDS), "then": { "required": ["url"] } }
+            { "if": says(&stdio), "then": { "required": ["command"] } },
+            { "if": says(&remote), "then": { "required": ["url"] } }
         ]
     })
 }
 
-fn fields(words: &[&str]) -> Value {
-    let eras: Vec<&str> = ERAS.iter().map(|c| EraChoice::as_str(*c)).collect();
-    let containments: Vec<&str> = CONTAINMENTS
-        .iter()
-        .map(|c| Containment::as_str(*c))
-        .collect();
-    let privileges: Vec<&str> = PRIVILEGES.iter().map(|c| Privileges::as_str(*c)).collect();
-    let isolations: Vec<&str> = ISOLATIONS.iter().map(|c| Isolation::as_str(*c)).collect();
+fn fields() -> Value {
+    let words = words(TransportKind::ALL);
     let expands = "${VAR} and ${VAR:-default} are filled in when it is connected.";
     json!({
         "type": {
@@ -127,29 +120,25 @@ fn fields(words: &[&str]) -> Value {
         },
         "era": {
             "description": "Which MCP to speak; auto finds out.",
-            "enum": eras,
+            "enum": EraChoice::WORDS,
             "default": EraChoice::default().as_str()
         },
         "containment": {
             "description": "How the processes of the server are held together; auto takes the strongest that works.",
-            "enum": containments,
+            "enum": Containment::WORDS,
             "default": Containment::default().as_str()
         },
         "privileges": {
             "description": "Whether a local server keeps Portway's capabilities and may gain privileges from setuid programs.",
-            "enum": privileges,
+            "enum": Privileges::WORDS,
             "default": Privileges::default().as_str()
         },
         "isolation": {
             "description": "Who shares one process or connection; auto shares until the server asks its client something.",
-            "enum": isolations,
+            "enum": Isolation::WORDS,
             "default": Isolation::default().as_str()
         }
     })
-}
-
-fn millis(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

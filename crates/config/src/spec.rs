@@ -159,57 +159,27 @@ pub enum Isolation {
     Session,
 }
 
-impl TransportKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TransportKind::Stdio => "stdio",
-            TransportKind::Http => "http",
-            TransportKind::Sse => "sse",
+/// The words for the values of an enum, in files and answers.
+macro_rules! words {
+    ($name:ident: $($value:ident $word:literal),+) => {
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$value),+];
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$value => $word),+
+                }
+            }
         }
-    }
+    };
 }
 
-impl EraChoice {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EraChoice::Auto => "auto",
-            EraChoice::Legacy => "legacy",
-            EraChoice::Modern => "modern",
-        }
-    }
-}
-
-impl Containment {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Containment::Auto => "auto",
-            Containment::Namespace => "namespace",
-            Containment::Cgroup => "cgroup",
-            Containment::Subreaper => "subreaper",
-            Containment::Group => "group",
-        }
-    }
-}
-
-impl Privileges {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Privileges::Drop => "drop",
-            Privileges::Keep => "keep",
-        }
-    }
-}
-
-impl Isolation {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Isolation::Auto => "auto",
-            Isolation::Shared => "shared",
-            Isolation::Principal => "principal",
-            Isolation::Session => "session",
-        }
-    }
-}
+words!(TransportKind: Stdio "stdio", Http "http", Sse "sse");
+words!(EraChoice: Auto "auto", Legacy "legacy", Modern "modern");
+words!(Containment: Auto "auto", Namespace "namespace", Cgroup "cgroup", Subreaper "subreaper", Group "group");
+words!(Privileges: Drop "drop", Keep "keep");
+words!(Isolation: Auto "auto", Shared "shared", Principal "principal", Session "session");
 
 impl ServerSpec {
     pub fn new(target: Target) -> ServerSpec {
@@ -238,9 +208,8 @@ impl ServerSpec {
         let words: Vec<&str> = match &self.target {
             Target::Stdio {
                 command, args, cwd, ..
-            } => [Some(command.as_str()), cwd.as_deref()]
+            } => [command, cwd.as_deref().unwrap_or_default()]
                 .into_iter()
-                .map(Option::unwrap_or_default)
                 .chain(args.iter().map(String::as_str))
                 .collect(),
             Target::Http { url, .. } | Target::Sse { url, .. } => vec![url],
@@ -252,10 +221,8 @@ impl ServerSpec {
             hash.update(word);
         }
         let digest = hash.finalize();
-        digest[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let bytes = digest[..16].iter();
+        bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether a connection made for `self` also serves `other`: a change of

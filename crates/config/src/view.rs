@@ -1,44 +1,24 @@
 //! A definition as JSON: with secrets masked for the API, and unmasked for
 //! files.
 
+use std::time::Duration;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::mask;
-use super::spec::{DEFAULT_TIMEOUT, ServerSpec, Target};
+use super::spec::{
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, ServerSpec, Target,
+};
 
 /// The `config` object of the API: every field, secrets masked.
 pub fn masked_config(spec: &ServerSpec) -> Value {
-    let mut object = Map::new();
-    transport(spec, &mut object);
-    match &spec.target {
-        Target::Stdio {
-            command,
-            args,
-            env,
-            cwd,
-        } => {
-            object.insert("command".into(), command.as_str().into());
-            object.insert("args".into(), masked_args(command, args).into());
-            object.insert("env".into(), covered(env));
-            if let Some(cwd) = cwd {
-                object.insert("cwd".into(), cwd.as_str().into());
-            }
-        }
-        Target::Http { url, headers } | Target::Sse { url, headers } => {
-            object.insert("url".into(), mask_url(url).into());
-            object.insert("headers".into(), covered(headers));
-        }
+    let mut fields = all_fields(spec, true);
+    if !matches!(spec.target, Target::Stdio { .. }) {
+        fields.shift_remove("containment");
+        fields.shift_remove("privileges");
     }
-    object.insert("enabled".into(), spec.enabled.into());
-    object.insert("timeout".into(), millis(spec));
-    object.insert("era".into(), spec.era.as_str().into());
-    if matches!(spec.target, Target::Stdio { .. }) {
-        object.insert("containment".into(), spec.containment.as_str().into());
-        object.insert("privileges".into(), spec.privileges.as_str().into());
-    }
-    object.insert("isolation".into(), spec.isolation.as_str().into());
-    Value::Object(object)
+    Value::Object(fields)
 }
 
 /// The command line or the address without secrets, for errors, logs and
@@ -58,15 +38,45 @@ pub fn title(spec: &ServerSpec) -> String {
 /// skips a definition that has only `transport`, other tools need it, so both
 /// `type` and `transport` are written (SPEC B1).
 pub fn definition_fields(spec: &ServerSpec) -> Map<String, Value> {
-    let mut object = Map::new();
-    transport(spec, &mut object);
-    let map = |map: &IndexMap<String, String>| {
-        Value::Object(
-            map.iter()
-                .map(|(name, value)| (name.clone(), value.as_str().into()))
-                .collect(),
-        )
+    let mut fields = all_fields(spec, false);
+    fields.retain(|field, value| default_of(field).as_ref() != Some(value));
+    fields
+}
+
+/// The value of a field that a definition leaves out; `None` if the field has
+/// none then.
+pub(super) fn default_of(field: &str) -> Option<Value> {
+    match field {
+        "args" => Some(Value::Array(Vec::new())),
+        "env" | "environment" | "headers" => Some(Value::Object(Map::new())),
+        "enabled" => Some(true.into()),
+        "timeout" => Some(millis(DEFAULT_TIMEOUT).into()),
+        "era" => Some(EraChoice::default().as_str().into()),
+        "containment" => Some(Containment::default().as_str().into()),
+        "privileges" => Some(Privileges::default().as_str().into()),
+        "isolation" => Some(Isolation::default().as_str().into()),
+        _ => None,
+    }
+}
+
+fn all_fields(spec: &ServerSpec, masked: bool) -> Map<String, Value> {
+    let map = |map: &IndexMap<String, String>| -> Value {
+        let shown = |value: &str| {
+            if masked {
+                mask::cover(value)
+            } else {
+                value.to_owned()
+            }
+        };
+        map.iter()
+            .map(|(name, value)| (name.as_str(), shown(value)))
+            .collect()
     };
+    let mut fields = Map::new();
+    let mut add = |field: &str, value: Value| fields.insert(field.to_owned(), value);
+    let kind = spec.transport().as_str();
+    add("type", kind.into());
+    add("transport", kind.into());
     match &spec.target {
         Target::Stdio {
             command,
@@ -74,61 +84,35 @@ pub fn definition_fields(spec: &ServerSpec) -> Map<String, Value> {
             env,
             cwd,
         } => {
-            object.insert("command".into(), command.as_str().into());
-            if !args.is_empty() {
-                object.insert("args".into(), args.clone().into());
-            }
-            if !env.is_empty() {
-                object.insert("env".into(), map(env));
-            }
+            let args = if masked {
+                masked_args(command, args)
+            } else {
+                args.clone()
+            };
+            add("command", command.as_str().into());
+            add("args", args.into());
+            add("env", map(env));
             if let Some(cwd) = cwd {
-                object.insert("cwd".into(), cwd.as_str().into());
+                add("cwd", cwd.as_str().into());
             }
         }
         Target::Http { url, headers } | Target::Sse { url, headers } => {
-            object.insert("url".into(), url.as_str().into());
-            if !headers.is_empty() {
-                object.insert("headers".into(), map(headers));
-            }
+            let url = if masked { mask_url(url) } else { url.clone() };
+            add("url", url.into());
+            add("headers", map(headers));
         }
     }
-    if !spec.enabled {
-        object.insert("enabled".into(), false.into());
-    }
-    if spec.timeout != DEFAULT_TIMEOUT {
-        object.insert("timeout".into(), millis(spec));
-    }
-    for (field, word, default) in [
-        ("era", spec.era.as_str(), "auto"),
-        ("containment", spec.containment.as_str(), "auto"),
-        ("privileges", spec.privileges.as_str(), "drop"),
-        ("isolation", spec.isolation.as_str(), "auto"),
-    ] {
-        if word != default {
-            object.insert(field.into(), word.into());
-        }
-    }
-    object
+    add("enabled", spec.enabled.into());
+    add("timeout", millis(spec.timeout).into());
+    add("era", spec.era.as_str().into());
+    add("containment", spec.containment.as_str().into());
+    add("privileges", spec.privileges.as_str().into());
+    add("isolation", spec.isolation.as_str().into());
+    fields
 }
 
-fn transport(spec: &ServerSpec, object: &mut Map<String, Value>) {
-    let kind = spec.transport().as_str();
-    object.insert("type".into(), kind.into());
-    object.insert("transport".into(), kind.into());
-}
-
-fn millis(spec: &ServerSpec) -> Value {
-    u64::try_from(spec.timeout.as_millis())
-        .unwrap_or(u64::MAX)
-        .into()
-}
-
-fn covered(map: &IndexMap<String, String>) -> Value {
-    Value::Object(
-        map.iter()
-            .map(|(name, value)| (name.clone(), mask::cover(value).into()))
-            .collect(),
-    )
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An address without its secrets.

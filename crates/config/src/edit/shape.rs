@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value};
 
+use super::super::definition::{common_kind, foreign_fields, kinds_of};
 use super::super::spec::{ServerSpec, Target, TransportKind};
-use super::super::view::definition_fields;
+use super::super::view::{default_of, definition_fields};
 
 /// The members a server's object should have: those it has, changed where
 /// the definition differs. Unknown fields stay.
@@ -20,16 +21,14 @@ pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String
     match &spec.target {
         Target::Stdio { args, .. } => shape.stdio(args),
         Target::Http { .. } | Target::Sse { .. } => {
-            shape.set("url", None);
-            shape.set("headers", Some(Value::Object(Map::new())));
+            shape.set("url");
+            shape.set("headers");
         }
     }
     shape.enabled(spec.enabled);
-    let millis = u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX);
-    shape.set("timeout", Some(millis.into()));
-    shape.set("era", Some(spec.era.as_str().into()));
-    shape.set("containment", Some(spec.containment.as_str().into()));
-    shape.set("isolation", Some(spec.isolation.as_str().into()));
+    for field in ["timeout", "era", "containment", "privileges", "isolation"] {
+        shape.set(field);
+    }
     shape.fields
 }
 
@@ -41,20 +40,15 @@ struct ServerShape {
 
 impl ServerShape {
     /// Sets a field to the definition's value. If that is the default, an
-    /// existing field becomes `default`, and a missing one stays missing.
-    fn set(&mut self, field: &str, default: Option<Value>) {
-        let written = self.has(field);
-        match (self.plain.get(field).cloned(), default) {
-            (Some(value), _) => {
-                self.fields.insert(field.into(), value);
-            }
-            (None, Some(default)) if written => {
-                self.fields.insert(field.into(), default);
-            }
-            (None, None) if written => {
-                self.fields.shift_remove(field);
-            }
-            _ => {}
+    /// existing field is set to it, and a missing one stays missing.
+    fn set(&mut self, field: &str) {
+        if let Some(value) = self.plain.get(field).cloned() {
+            self.fields.insert(field.into(), value);
+        } else if self.has(field) {
+            match default_of(field) {
+                Some(default) => self.fields.insert(field.into(), default),
+                None => self.fields.shift_remove(field),
+            };
         }
     }
 
@@ -64,19 +58,10 @@ impl ServerShape {
 
     /// The transport that the file names, if its fields are valid and agree.
     fn kind(&self) -> Option<TransportKind> {
-        let word = |field: &str| self.fields.get(field).and_then(Value::as_str);
-        let kind_of = |word: &str| match word {
-            "stdio" | "local" => Some(TransportKind::Stdio),
-            "sse" => Some(TransportKind::Sse),
-            "http" | "remote" | "streamable-http" | "streamable_http" | "streamableHttp" => {
-                Some(TransportKind::Http)
-            }
-            _ => None,
-        };
+        let word = |field: &str| self.fields.get(field)?.as_str().map(kinds_of);
         match (word("type"), word("transport")) {
-            (Some("remote"), Some(other)) | (Some(other), Some("remote")) => kind_of(other),
-            (Some(a), Some(b)) => kind_of(a).filter(|kind| Some(*kind) == kind_of(b)),
-            (Some(word), None) | (None, Some(word)) => kind_of(word),
+            (Some(a), Some(b)) => common_kind(a, b),
+            (Some(kinds), None) | (None, Some(kinds)) => kinds.first().copied(),
             (None, None) => match (self.has("command"), self.has("url")) {
                 (true, false) => Some(TransportKind::Stdio),
                 (false, true) => Some(TransportKind::Http),
@@ -88,11 +73,7 @@ impl ServerShape {
     fn change_kind(&mut self, kind: TransportKind) {
         self.fields.insert("type".into(), kind.as_str().into());
         self.fields.insert("transport".into(), kind.as_str().into());
-        let foreign: &[&str] = match kind {
-            TransportKind::Stdio => &["url", "headers"],
-            _ => &["command", "args", "env", "environment", "cwd"],
-        };
-        for field in foreign {
+        for field in foreign_fields(kind) {
             self.fields.shift_remove(*field);
         }
     }
@@ -106,21 +87,21 @@ impl ServerShape {
                 self.fields.insert("args".into(), Value::Array(vec![]));
             }
         } else {
-            self.set("command", None);
-            self.set("args", Some(Value::Array(vec![])));
+            self.set("command");
+            self.set("args");
         }
         if self.has("environment") && !self.has("env") {
             if let Some(env) = self.plain.shift_remove("env") {
                 self.plain.insert("environment".into(), env);
             }
-            self.set("environment", Some(Value::Object(Map::new())));
+            self.set("environment");
         } else {
             if self.has("environment") {
                 self.fields.shift_remove("environment");
             }
-            self.set("env", Some(Value::Object(Map::new())));
+            self.set("env");
         }
-        self.set("cwd", None);
+        self.set("cwd");
     }
 
     fn enabled(&mut self, enabled: bool) {

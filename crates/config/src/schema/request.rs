@@ -4,7 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::check::FRAMING;
-use super::{REMOTE_WORDS, STDIO_WORDS, fields};
+use super::super::definition::foreign_fields;
+use super::super::spec::TransportKind;
+use super::{fields, words};
 
 /// Letters and digits of all languages. The marks that some of them write
 /// letters with are taken, too; not every validator could say which.
@@ -13,9 +15,6 @@ const UUID: &str = "^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){4}[0-9A-Fa-f]{8}$";
 
 const NO_NUL: &str = r"^[^\x00]*$";
 const NOT_BLANK: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
-
-const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
-const OF_REMOTE: &[&str] = &["url", "headers"];
 
 /// The name of a server.
 pub fn name() -> Value {
@@ -102,32 +101,26 @@ fn usual() -> Map<String, Value> {
 
 /// Three schemas instead of one, because some fields exclude each other.
 fn kinds() -> [Value; 3] {
-    let (sse, mut http): (Vec<&str>, Vec<&str>) =
-        REMOTE_WORDS.iter().partition(|word| **word == "sse");
-    let stdio = kind(STDIO_WORDS, OF_REMOTE, "command");
-    let plain = kind(&http, OF_STDIO, "url");
-    http.retain(|word| *word == "remote");
-    let either: Vec<&str> = sse.iter().chain(&http).copied().collect();
-    let mut old = kind(&either, OF_STDIO, "url");
+    let stdio = kind(TransportKind::Stdio, "command");
+    let plain = kind(TransportKind::Http, "url");
+    let mut old = kind(TransportKind::Sse, "url");
     old["anyOf"] = ["type", "transport"]
-        .map(|field| json!({"properties": {field: {"enum": sse}}, "required": [field]}))
+        .map(|field| json!({"properties": {field: {"enum": ["sse"]}}, "required": [field]}))
         .into_iter()
         .collect();
     [stdio, plain, old]
 }
 
-fn kind(words: &[&str], foreign: &[&str], essential: &str) -> Value {
+fn kind(kind: TransportKind, essential: &str) -> Value {
     let mut properties = properties();
     for field in ["type", "transport"] {
-        properties[field]["enum"] = words.iter().map(|word| json!(word)).collect();
+        properties[field]["enum"] = words(&[kind]).into();
         properties[field] = or_null(properties[field].take());
     }
-    for field in foreign {
+    for field in foreign_fields(kind) {
         properties[*field] = json!({"type": "null"});
     }
-    if !foreign.contains(&essential) {
-        properties[essential] = given(&properties[essential]);
-    }
+    properties[essential] = given(&properties[essential]);
     let mut schema = closed(properties);
     schema["required"] = json!([essential]);
     schema["allOf"] = contradictions();
@@ -154,10 +147,9 @@ fn contradictions() -> Value {
 
 /// Every field that a request may have, `null` included.
 fn properties() -> Value {
-    let words: Vec<&str> = STDIO_WORDS.iter().chain(REMOTE_WORDS).copied().collect();
     let text = json!({"type": "string", "pattern": NO_NUL});
     let program = json!({"type": "string", "pattern": NOT_BLANK});
-    let mut all = fields(&words);
+    let mut all = fields();
     all["command"]["anyOf"] = json!([
         program,
         {"type": "array", "prefixItems": [program], "items": text, "minItems": 1},

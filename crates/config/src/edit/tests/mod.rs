@@ -280,6 +280,23 @@ fn b7_the_shape_of_a_definition_is_kept() {
 }
 
 #[test]
+fn b7_every_field_can_be_changed_and_set_back() {
+    for (field, value, default) in [
+        ("timeout", "5", "30000"),
+        ("era", "\"legacy\"", "\"auto\""),
+        ("containment", "\"group\"", "\"auto\""),
+        ("privileges", "\"keep\"", "\"drop\""),
+        ("isolation", "\"session\"", "\"auto\""),
+    ] {
+        let plain = r#"{"mcpServers": {"a": {"command": "c"}}}"#;
+        let with = |value: &str| format!(r#"{{"command": "c", "{field}": {value}}}"#);
+        let file = |value: &str| format!(r#"{{"mcpServers": {{"a": {}}}}}"#, with(value));
+        set(plain, "a", &with(value), &file(value));
+        set(&file(value), "a", r#"{"command": "c"}"#, &file(default));
+    }
+}
+
+#[test]
 fn b7_a_server_is_renamed_in_its_place() {
     let path = ["mcpServers", "one"];
     assert_eq!(
