@@ -8,8 +8,9 @@ use super::super::definition::foreign_fields;
 use super::super::spec::TransportKind;
 use super::{fields, words};
 
-/// Letters and digits of all languages. The marks that some of them write
-/// letters with are taken, too; not every validator could say which.
+/// Letters and digits of all languages: classes that every validator knows. The
+/// reader also accepts the other alphabetic characters of Unicode, such as the
+/// vowel signs of Hindi and Thai, for which few validators have a class.
 const NAME: &str = r"^[\p{L}\p{N}]([\p{L}\p{N} _.-]{0,62}[\p{L}\p{N}_.-])?$";
 const UUID: &str = "^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){4}[0-9A-Fa-f]{8}$";
 
