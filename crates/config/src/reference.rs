@@ -85,7 +85,13 @@ fn skip(text: &str) -> usize {
     text.len()
 }
 
-fn name_length(text: &str) -> Option<usize> {
+/// Whether the text is a valid name in `${…}`.
+pub(super) fn is_name(text: &str) -> bool {
+    name_length(text) == Some(text.len())
+}
+
+/// The length of the name that a text begins with.
+pub(super) fn name_length(text: &str) -> Option<usize> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let length = text.bytes().take_while(|b| fits(*b)).count();
     let first = text.bytes().next()?;

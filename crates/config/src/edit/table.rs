@@ -2,11 +2,10 @@
 //! of its own, so that the existing text does not change.
 
 use serde_json::{Map, Value};
-use toml_edit::{Document, DocumentMut, Key};
+use toml_edit::{DocumentMut, Key};
 
 use super::super::import::toml;
-use super::super::problem::Problem;
-use super::super::tree::{self, BOM, LineIndex};
+use super::super::tree::{self, BOM};
 use super::prune::PruneOutcome;
 use super::render::JsonStyle;
 use super::{EditError, trivia};
@@ -78,9 +77,10 @@ pub(super) fn take(
     let left = match inner.match_indices(&block).collect::<Vec<_>>()[..] {
         [(at, _)] if at == 0 || inner[..at].ends_with('\n') => {
             let head = &inner[..at];
-            let head = match head.ends_with(&format!("{newline}{newline}")) {
-                true => &head[..head.len() - newline.len()],
-                false => head,
+            let head = if head.ends_with(&format!("{newline}{newline}")) {
+                &head[..head.len() - newline.len()]
+            } else {
+                head
             };
             format!("{head}{}", &inner[at + block.len()..])
         }
@@ -135,17 +135,7 @@ fn written(value: &Value) -> String {
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>, EditError> {
-    match Document::parse(text) {
-        Ok(document) => Ok(toml::object(document.as_table())),
-        Err(error) => {
-            let problem = Problem::new("", "not TOML");
-            let place = error.span().map(|span| span.start.min(text.len()));
-            Err(EditError::NotJson(match place {
-                Some(place) => problem.at(LineIndex::new(text).of(place)),
-                None => problem,
-            }))
-        }
-    }
+    toml::parse(text).map_err(EditError::NotJson)
 }
 
 /// The text, if its value is exactly `wanted`.

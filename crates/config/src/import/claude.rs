@@ -1,7 +1,7 @@
 //! Claude Desktop's `claude_desktop_config.json` and Claude Code's
 //! `~/.claude.json` and `.mcp.json`.
 
-use super::draft::ImportDraft;
+use super::draft::{ImportDraft, NO_LOGIN};
 
 /// Claude Desktop starts commands and expands nothing.
 pub(super) fn desktop(draft: &mut ImportDraft) {
@@ -13,14 +13,11 @@ pub(super) fn desktop(draft: &mut ImportDraft) {
 pub(super) fn code(draft: &mut ImportDraft) {
     draft.standard();
     draft.leave(
-        "headersHelper",
+        &["headersHelper"],
         "a program that makes headers is not run here; set `headers` yourself",
     );
-    draft.leave(
-        "oauth",
-        "Portway does not log in for you; set an Authorization header",
-    );
-    draft.leave("alwaysLoad", "every server is loaded here");
+    draft.leave(&["oauth"], NO_LOGIN);
+    draft.leave(&["alwaysLoad"], "every server is loaded here");
     if draft.has("enabled") || draft.has("disabled") {
         draft.note("enabled, disabled: Claude Code pays no attention to them, Portway does");
     }

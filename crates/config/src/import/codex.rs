@@ -2,41 +2,29 @@
 //! variables that hold secrets.
 
 use serde_json::Value;
-use toml_edit::Document;
 
 use super::super::problem::Problem;
-use super::draft::ImportDraft;
+use super::super::reference::is_name;
+use super::draft::{BAD_VARIABLE, ImportDraft, NO_LOGIN};
 use super::{FileContext, ImportFile, RawServer, toml};
 
 const SECTION: &str = "mcp_servers";
 
 pub(super) fn parse(text: &str) -> Result<ImportFile, Problem> {
-    let document = Document::parse(text).map_err(|error| not_toml(text, &error))?;
     let mut parsed = ImportFile::new(FileContext::default());
-    let servers = match document.get(SECTION) {
-        None => return Ok(parsed),
-        Some(item) => item.as_table_like(),
-    };
-    let Some(servers) = servers else {
-        return Err(Problem::new(SECTION, "must be a table of servers"));
-    };
-    for (name, item) in servers.iter() {
-        let value = toml::json(item);
-        let twice = false;
-        parsed
-            .servers
-            .insert(name.to_owned(), RawServer { value, twice });
+    match toml::parse(text)?.remove(SECTION) {
+        None => {}
+        Some(Value::Object(servers)) => {
+            let raw = |value| RawServer {
+                value,
+                twice: false,
+            };
+            let servers = servers.into_iter();
+            parsed.servers = servers.map(|(name, value)| (name, raw(value))).collect();
+        }
+        Some(_) => return Err(Problem::new(SECTION, "must be a table of servers")),
     }
     Ok(parsed)
-}
-
-/// A parser's message shows the line it means, which may hold a secret.
-fn not_toml(text: &str, error: &toml_edit::TomlError) -> Problem {
-    let problem = Problem::new("", "not TOML");
-    match error.span() {
-        Some(span) => problem.at(super::LineIndex::new(text).of(span.start.min(text.len()))),
-        None => problem,
-    }
 }
 
 pub(super) fn server(draft: &mut ImportDraft) {
@@ -51,18 +39,14 @@ pub(super) fn server(draft: &mut ImportDraft) {
     headers(draft);
     limits(draft);
     draft.tool_lists("enabled_tools", "disabled_tools");
-    draft.leave("required", "a server that fails stops nothing here");
+    draft.leave(&["required"], "a server that fails stops nothing here");
     draft.leave(
-        "http_headers_helper",
+        &["http_headers_helper"],
         "a program that makes headers is not run here",
     );
-    for field in ["scopes", "oauth", "oauth_resource"] {
-        draft.leave(
-            field,
-            "Portway does not log in for you; set an Authorization header",
-        );
-    }
-    draft.leave("tools", "whether to ask before a call is up to each client");
+    draft.leave(&["scopes", "oauth", "oauth_resource"], NO_LOGIN);
+    let why = "whether to ask before a call is up to each client";
+    draft.leave(&["tools"], why);
     draft.refuse_foreign_transports();
 }
 
@@ -74,8 +58,8 @@ fn variables(draft: &mut ImportDraft) {
     for item in &names {
         let name = item.as_str().or_else(|| item["name"].as_str());
         let Some(name) = name else { continue };
-        if !super::rewrite::is_name(name) {
-            draft.problem("env_vars", "names a variable that Portway cannot read");
+        if !is_name(name) {
+            draft.problem("env_vars", BAD_VARIABLE);
             continue;
         }
         draft.variable(name);
@@ -86,26 +70,20 @@ fn variables(draft: &mut ImportDraft) {
 fn headers(draft: &mut ImportDraft) {
     if let Some(Value::Object(map)) = draft.take("env_http_headers") {
         for (header, name) in map {
-            match name.as_str().filter(|name| super::rewrite::is_name(name)) {
+            match name.as_str().filter(|name| is_name(name)) {
                 Some(name) => draft.header(&header, format!("${{{name}}}")),
-                None => draft.problem(
-                    &format!("env_http_headers.{header}"),
-                    "names a variable that Portway cannot read",
-                ),
+                None => draft.problem(&format!("env_http_headers.{header}"), BAD_VARIABLE),
             }
         }
     }
     match draft.take("bearer_token_env_var") {
-        Some(Value::String(name)) if super::rewrite::is_name(&name) => {
+        Some(Value::String(name)) if is_name(&name) => {
             draft.header("Authorization", format!("Bearer ${{{name}}}"));
             draft.note(format!(
                 "bearer_token_env_var: an Authorization header with {name}"
             ));
         }
-        Some(_) => draft.problem(
-            "bearer_token_env_var",
-            "names a variable that Portway cannot read",
-        ),
+        Some(_) => draft.problem("bearer_token_env_var", BAD_VARIABLE),
         None => {}
     }
     if let Some(Value::String(token)) = draft.take("bearer_token") {
@@ -115,16 +93,15 @@ fn headers(draft: &mut ImportDraft) {
 }
 
 fn limits(draft: &mut ImportDraft) {
-    for field in ["startup_timeout_sec", "startup_timeout_ms"] {
-        draft.leave(field, "PORTWAY_CONNECT_TIMEOUT sets it for all servers");
-    }
+    draft.leave(
+        &["startup_timeout_sec", "startup_timeout_ms"],
+        "PORTWAY_CONNECT_TIMEOUT sets it for all servers",
+    );
     let Some(value) = draft.take("tool_timeout_sec") else {
         return;
     };
-    match value
-        .as_f64()
-        .filter(|seconds| (0.001..=1e9).contains(seconds))
-    {
+    let seconds = value.as_f64();
+    match seconds.filter(|seconds| (0.001..=1e9).contains(seconds)) {
         Some(seconds) => draft.set("timeout", (seconds * 1000.0).round() as u64),
         None => draft.problem("tool_timeout_sec", "must be a number of seconds"),
     }

@@ -1,15 +1,12 @@
 //! Cursor's `mcp.json`: Claude's shape, with VS Code's references.
 
-use super::draft::ImportDraft;
+use super::draft::{ImportDraft, NO_LOGIN};
 use super::{FileContext, ImportDirs, vscode};
 
 pub(super) fn server(draft: &mut ImportDraft, around: &ImportDirs<'_>) {
     draft.standard();
-    draft.leave("envFile", vscode::ENV_FILE);
-    draft.leave(
-        "auth",
-        "Portway does not log in for you; set an Authorization header",
-    );
+    draft.leave(&["envFile"], vscode::ENV_FILE);
+    draft.leave(&["auth"], NO_LOGIN);
     draft.warn_of_references(vscode::THEIRS);
     vscode::fill_in(draft, &FileContext::default(), around, "Cursor");
 }

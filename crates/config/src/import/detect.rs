@@ -10,15 +10,18 @@ pub fn detect(path: &str, text: &str) -> Option<ClientApp> {
     let path = path.replace('\\', "/");
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let directory = directory.rsplit('/').next().unwrap_or_default();
-    match (directory, name) {
-        (_, "claude_desktop_config.json") => return Some(ClientApp::ClaudeDesktop),
-        (_, ".claude.json") => return Some(ClientApp::ClaudeCode),
-        (".vscode" | "User", "mcp.json" | "settings.json") => return Some(ClientApp::VsCode),
-        (".cursor", "mcp.json") => return Some(ClientApp::Cursor),
-        (".gemini", "settings.json") => return Some(ClientApp::Gemini),
-        (_, "opencode.json" | "opencode.jsonc") => return Some(ClientApp::OpenCode),
-        (_, name) if name.ends_with(".toml") => return Some(ClientApp::Codex),
-        _ => {}
+    let by_name = match (directory, name) {
+        (_, "claude_desktop_config.json") => Some(ClientApp::ClaudeDesktop),
+        (_, ".claude.json") => Some(ClientApp::ClaudeCode),
+        (".vscode" | "User", "mcp.json" | "settings.json") => Some(ClientApp::VsCode),
+        (".cursor", "mcp.json") => Some(ClientApp::Cursor),
+        (".gemini", "settings.json") => Some(ClientApp::Gemini),
+        (_, "opencode.json" | "opencode.jsonc") => Some(ClientApp::OpenCode),
+        (_, name) if name.ends_with(".toml") => Some(ClientApp::Codex),
+        _ => None,
+    };
+    if by_name.is_some() {
+        return by_name;
     }
     match tree::parse(tree::without_bom(text)) {
         Ok(root) => by_shape(&Value::from(root)),
@@ -48,8 +51,9 @@ fn by_shape(root: &Value) -> Option<ClientApp> {
         return Some(ClientApp::ClaudeCode);
     }
     let mcp = root["mcp"].as_object()?;
-    match mcp.contains_key("inputs") {
-        true => Some(ClientApp::VsCode),
-        false => Some(ClientApp::OpenCode),
-    }
+    Some(if mcp.contains_key("inputs") {
+        ClientApp::VsCode
+    } else {
+        ClientApp::OpenCode
+    })
 }

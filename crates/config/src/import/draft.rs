@@ -11,10 +11,12 @@ use super::super::spec::{ServerSpec, Target};
 use super::super::tree::{self, LineIndex};
 use super::{ClientApp, ImportedServer};
 
+/// Why settings of a login are left out.
+pub(super) const NO_LOGIN: &str = "Portway does not log in for you; set an Authorization header";
+pub(super) const BAD_VARIABLE: &str = "names a variable that Portway cannot read";
+
 pub(super) struct ImportDraft {
     pub(super) name: String,
-    /// The start of a variable's name, where one has to be invented.
-    pub(super) prefix: String,
     /// The fields that have not been read yet.
     given: Map<String, Value>,
     /// The definition, as it would stand in `.mcp.json`.
@@ -24,10 +26,9 @@ pub(super) struct ImportDraft {
 }
 
 impl ImportDraft {
-    pub(super) fn new(name: &str, given: Map<String, Value>) -> ImportDraft {
+    pub(super) fn new(name: String, given: Map<String, Value>) -> ImportDraft {
         ImportDraft {
-            name: name.to_owned(),
-            prefix: variable(name),
+            name,
             given,
             made: Map::new(),
             notes: Vec::new(),
@@ -66,10 +67,12 @@ impl ImportDraft {
         }
     }
 
-    /// Leaves a field out, with a note of the reason.
-    pub(super) fn leave(&mut self, field: &str, why: &str) {
-        if self.take(field).is_some() {
-            self.note(format!("{field}: {why}"));
+    /// Leaves fields out, with a note of the reason.
+    pub(super) fn leave(&mut self, fields: &[&str], why: &str) {
+        for field in fields {
+            if self.take(field).is_some() {
+                self.note(format!("{field}: {why}"));
+            }
         }
     }
 
@@ -112,11 +115,22 @@ impl ImportDraft {
 
     /// A variable of the server that has the same name in Portway.
     pub(super) fn variable(&mut self, name: &str) {
-        let env = self.made.entry("env").or_insert_with(|| Map::new().into());
-        if let Value::Object(env) = env {
-            env.entry(name)
-                .or_insert_with(|| format!("${{{name}}}").into());
+        if let Some(env) = self.map("env") {
+            let reference = || format!("${{{name}}}").into();
+            env.entry(name).or_insert_with(reference);
         }
+    }
+
+    /// Adds one header.
+    pub(super) fn header(&mut self, name: &str, value: String) {
+        if let Some(headers) = self.map("headers") {
+            headers.insert(name.to_owned(), value.into());
+        }
+    }
+
+    fn map(&mut self, field: &str) -> Option<&mut Map<String, Value>> {
+        let map = self.made.entry(field).or_insert_with(|| Map::new().into());
+        map.as_object_mut()
     }
 
     pub(super) fn refuse_foreign_transports(&mut self) {
@@ -134,17 +148,6 @@ impl ImportDraft {
             let message = format!("{scheme}:// is nothing Portway speaks (http, https)");
             self.made.shift_remove("url");
             self.problem("url", message);
-        }
-    }
-
-    /// Adds one header.
-    pub(super) fn header(&mut self, name: &str, value: String) {
-        let headers = self
-            .made
-            .entry("headers")
-            .or_insert_with(|| Map::new().into());
-        if let Value::Object(headers) = headers {
-            headers.insert(name.to_owned(), value.into());
         }
     }
 
@@ -167,7 +170,7 @@ impl ImportDraft {
     /// the client expands `theirs` itself.
     pub(super) fn warn_of_references(&mut self, theirs: &[&str]) {
         let mut names = Vec::new();
-        let mut look = |_: &str, text: &str| {
+        self.rewrite(|_, _, text| {
             for piece in pieces(text) {
                 if let TextPiece::Reference { name, .. } = piece
                     && !theirs.contains(&name)
@@ -176,8 +179,7 @@ impl ImportDraft {
                 }
             }
             text.to_owned()
-        };
-        each_string(&mut self.made, &mut look);
+        });
         if !names.is_empty() {
             names.dedup();
             self.note(format!(
@@ -188,11 +190,18 @@ impl ImportDraft {
     }
 
     /// Replaces every text of the definition; `change` gets path and text.
-    pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&str, &str) -> String) {
-        each_string(&mut self.made, change);
+    pub(super) fn rewrite(
+        &mut self,
+        mut change: impl FnMut(&mut ImportDraft, &str, &str) -> String,
+    ) {
+        let mut made = Value::Object(std::mem::take(&mut self.made));
+        each_string("", &mut made, &mut |place, text| change(self, place, text));
+        if let Value::Object(made) = made {
+            self.made = made;
+        }
     }
 
-    pub(super) fn finish(mut self, client: ClientApp, name: String) -> ImportedServer {
+    pub(super) fn finish(mut self, client: ClientApp) -> ImportedServer {
         let unknown: Vec<String> = self.given.keys().cloned().collect();
         for field in unknown {
             self.note(format!("{field}: has no counterpart here; left out"));
@@ -215,7 +224,7 @@ impl ImportDraft {
             }
         }
         ImportedServer {
-            name,
+            name: self.name,
             spec,
             notes: self.notes,
             file: 0,
@@ -231,11 +240,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
     };
     definition::read(object, &LineIndex::new(&text), DefinitionSource::File).map_err(|problems| {
         // The user has not seen the text that the line numbers refer to.
-        let placeless = |problem: Problem| Problem {
-            line: None,
-            column: None,
-            ..problem
-        };
+        let placeless = |problem: Problem| Problem::new(problem.field, problem.message);
         problems.into_iter().map(placeless).collect()
     })
 }
@@ -254,23 +259,18 @@ fn plain_secrets(spec: &ServerSpec) -> Vec<String> {
         .collect()
 }
 
-fn each_string(map: &mut Map<String, Value>, change: &mut dyn FnMut(&str, &str) -> String) {
-    for (field, value) in map.iter_mut() {
-        in_value(field, value, change);
-    }
-}
-
-fn in_value(place: &str, value: &mut Value, change: &mut dyn FnMut(&str, &str) -> String) {
+fn each_string(place: &str, value: &mut Value, change: &mut dyn FnMut(&str, &str) -> String) {
     match value {
         Value::String(text) => *text = change(place, text),
         Value::Array(list) => {
             for (i, item) in list.iter_mut().enumerate() {
-                in_value(&format!("{place}[{i}]"), item, change);
+                each_string(&format!("{place}[{i}]"), item, change);
             }
         }
         Value::Object(map) => {
             for (name, item) in map.iter_mut() {
-                in_value(&format!("{place}.{name}"), item, change);
+                let dot = if place.is_empty() { "" } else { "." };
+                each_string(&format!("{place}{dot}{name}"), item, change);
             }
         }
         _ => {}

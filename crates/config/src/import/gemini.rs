@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use jsonc_parser::ast::{Object, Value as Node};
 
-use super::draft::ImportDraft;
+use super::draft::{ImportDraft, NO_LOGIN};
 use super::rewrite::bare_dollars;
 use super::{FileContext, ImportFile};
 
@@ -26,8 +26,8 @@ pub(super) fn context(root: &Object<'_>, parsed: &mut ImportFile) {
 
 pub(super) fn server(draft: &mut ImportDraft, context: &FileContext) {
     if let Some(url) = draft.take("httpUrl") {
-        draft.leave("url", "httpUrl stands beside it and is used instead");
-        draft.leave("type", "httpUrl says http");
+        draft.leave(&["url"], "httpUrl stands beside it and is used instead");
+        draft.leave(&["type"], "httpUrl says http");
         draft.set("url", url);
         draft.set("type", "http");
     }
@@ -38,27 +38,17 @@ pub(super) fn server(draft: &mut ImportDraft, context: &FileContext) {
             "a WebSocket is nothing Portway speaks (stdio, http, sse)",
         );
     }
-    draft.leave("trust", "whether to ask before a call is up to each client");
-    draft.leave("description", "is not kept here");
+    let why = "whether to ask before a call is up to each client";
+    draft.leave(&["trust"], why);
+    draft.leave(&["description"], "is not kept here");
     draft.tool_lists("includeTools", "excludeTools");
-    for field in [
-        "oauth",
-        "authProviderType",
-        "targetAudience",
-        "targetServiceAccount",
-    ] {
-        draft.leave(
-            field,
-            "Portway does not log in for you; set an Authorization header",
-        );
-    }
-    draft.rewrite(&mut |_, text| bare_dollars(text));
+    draft.leave(&["oauth", "authProviderType"], NO_LOGIN);
+    draft.leave(&["targetAudience", "targetServiceAccount"], NO_LOGIN);
+    draft.rewrite(|_, _, text| bare_dollars(text));
     let name = &draft.name;
     let off = context.excluded.contains(name);
-    let not_on = context
-        .allowed
-        .as_ref()
-        .is_some_and(|names| !names.contains(name));
+    let allowed = context.allowed.as_ref();
+    let not_on = allowed.is_some_and(|names| !names.contains(name));
     if off || not_on {
         let list = if off {
             "mcp.excluded names it"

@@ -189,17 +189,15 @@ fn translate(
     context: &FileContext,
     around: &ImportDirs<'_>,
 ) -> ImportedServer {
-    let mut draft = match raw.value {
-        Value::Object(fields) => ImportDraft::new(&name, fields),
-        _ => {
-            let problem = Problem::new("", "is not an object");
-            return ImportedServer::failed(name, problem);
-        }
+    let Value::Object(fields) = raw.value else {
+        let problem = Problem::new("", "is not an object");
+        return ImportedServer::failed(name, problem);
     };
     if raw.twice {
         let problem = Problem::new("name", "a server of this name is given twice; keep one");
         return ImportedServer::failed(name, problem);
     }
+    let mut draft = ImportDraft::new(name, fields);
     match client {
         ClientApp::ClaudeDesktop => claude::desktop(&mut draft),
         ClientApp::ClaudeCode => claude::code(&mut draft),
@@ -209,7 +207,7 @@ fn translate(
         ClientApp::Codex => codex::server(&mut draft),
         ClientApp::Gemini => gemini::server(&mut draft, context),
     }
-    draft.finish(client, name)
+    draft.finish(client)
 }
 
 impl ImportedServer {

@@ -3,8 +3,9 @@
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::Value;
 
-use super::draft::{ImportDraft, variable};
-use super::rewrite::{between, is_name};
+use super::super::reference::is_name;
+use super::draft::{BAD_VARIABLE, ImportDraft, NO_LOGIN, variable};
+use super::rewrite::between;
 
 /// The newer shape has its servers one level deeper; a server that is called
 /// `servers` has a type.
@@ -39,47 +40,33 @@ pub(super) fn server(draft: &mut ImportDraft) {
     match draft.take("oauth") {
         // opencode does not log in there, and neither does Portway.
         Some(Value::Bool(false)) | None => {}
-        Some(_) => {
-            draft.note("oauth: Portway does not log in for you; set an Authorization header")
-        }
+        Some(_) => draft.note(format!("oauth: {NO_LOGIN}")),
     }
     draft.warn_of_references(&[]);
     fill_in(draft);
 }
 
 fn fill_in(draft: &mut ImportDraft) {
-    let prefix = draft.prefix.clone();
-    let mut notes = Vec::new();
-    let mut problems = Vec::new();
-    let mut change = |place: &str, text: &str| {
+    draft.rewrite(|draft, place, text| {
         between(text, "{", &mut |inner| {
             if let Some(name) = inner.strip_prefix("env:") {
                 if is_name(name) {
                     return Some(format!("${{{name}}}"));
                 }
-                problems.push((
-                    place.to_owned(),
-                    "names a variable that Portway cannot read",
-                ));
+                draft.problem(place, BAD_VARIABLE);
                 return None;
             }
             let file = inner.strip_prefix("file:")?;
             let field = place.rsplit('.').next().unwrap_or(place);
-            let name = match place.starts_with("env.") && is_name(field) {
-                true => field.to_owned(),
-                false => format!("{prefix}_{}", variable(field)),
+            let name = if place.starts_with("env.") && is_name(field) {
+                field.to_owned()
+            } else {
+                format!("{}_{}", variable(&draft.name), variable(field))
             };
-            notes.push(format!(
+            draft.note(format!(
                 "{place}: files are not read; set the variable {name} to the content of {file}"
             ));
             Some(format!("${{{name}}}"))
         })
-    };
-    draft.rewrite(&mut change);
-    for note in notes {
-        draft.note(note);
-    }
-    for (place, message) in problems {
-        draft.problem(&place, message);
-    }
+    });
 }

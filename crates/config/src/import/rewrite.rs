@@ -1,5 +1,7 @@
 //! References as other clients write them.
 
+use super::super::reference::name_length;
+
 /// Replaces every `open…}` of a text by `change`; unknown ones stay.
 pub(super) fn between(
     text: &str,
@@ -34,7 +36,7 @@ pub(super) fn bare_dollars(text: &str) -> String {
     while let Some(at) = rest.find('$') {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
         out.push_str(before);
-        let name: &str = &after[..name_length(after)];
+        let name = &after[..name_length(after).unwrap_or_default()];
         if name.is_empty() {
             out.push('$');
         } else {
@@ -44,19 +46,6 @@ pub(super) fn bare_dollars(text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// Whether the text is a valid name in `${…}`.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty() && name_length(text) == text.len()
-}
-
-fn name_length(text: &str) -> usize {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    match text.bytes().next() {
-        Some(first) if !first.is_ascii_digit() => text.bytes().take_while(|b| fits(*b)).count(),
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

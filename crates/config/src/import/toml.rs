@@ -1,9 +1,25 @@
 //! TOML as JSON: the same values, read by the same code.
 
 use serde_json::{Map, Value};
-use toml_edit::{Item, TableLike};
+use toml_edit::{Document, Item, TableLike};
 
-pub(super) fn json(item: &Item) -> Value {
+use super::super::problem::Problem;
+use super::super::tree::LineIndex;
+
+/// The parser's message shows the line it means, which may hold a secret: it is
+/// left out.
+pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
+    let document = Document::parse(text).map_err(|error| {
+        let problem = Problem::new("", "not TOML");
+        match error.span() {
+            Some(span) => problem.at(LineIndex::new(text).of(span.start.min(text.len()))),
+            None => problem,
+        }
+    })?;
+    Ok(object(document.as_table()))
+}
+
+fn json(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
         return object(table).into();
     }
@@ -14,7 +30,7 @@ pub(super) fn json(item: &Item) -> Value {
     }
 }
 
-pub(crate) fn object<T: TableLike + ?Sized>(table: &T) -> Map<String, Value> {
+fn object<T: TableLike + ?Sized>(table: &T) -> Map<String, Value> {
     let member = |(key, item): (&str, &Item)| (key.to_owned(), json(item));
     table.iter().map(member).collect()
 }

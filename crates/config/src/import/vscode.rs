@@ -6,8 +6,9 @@ use std::rc::Rc;
 use jsonc_parser::ast::Object;
 use serde_json::Value;
 
-use super::draft::{ImportDraft, variable};
-use super::rewrite::{between, is_name};
+use super::super::reference::is_name;
+use super::draft::{ImportDraft, NO_LOGIN, variable};
+use super::rewrite::between;
 use super::{FileContext, ImportDirs, ImportFile};
 
 pub(super) const ENV_FILE: &str =
@@ -34,15 +35,11 @@ pub(super) fn context(root: &Object<'_>, parsed: &mut ImportFile) {
 
 pub(super) fn server(draft: &mut ImportDraft, context: &FileContext, around: &ImportDirs<'_>) {
     draft.standard();
-    draft.leave("envFile", ENV_FILE);
-    draft.leave(
-        "oauth",
-        "Portway does not log in for you; set an Authorization header",
-    );
-    draft.leave("dev", "is VS Code's own way to debug a server");
-    for field in ["sandboxEnabled", "sandbox"] {
-        draft.leave(field, "VS Code's sandbox is not made here");
-    }
+    draft.leave(&["envFile"], ENV_FILE);
+    draft.leave(&["oauth"], NO_LOGIN);
+    draft.leave(&["dev"], "is VS Code's own way to debug a server");
+    let why = "VS Code's sandbox is not made here";
+    draft.leave(&["sandboxEnabled", "sandbox"], why);
     draft.warn_of_references(THEIRS);
     fill_in(draft, context, around, "VS Code");
 }
@@ -55,8 +52,7 @@ pub(super) fn fill_in(
     client: &str,
 ) {
     let mut notes = BTreeSet::new();
-    let mut problems = Vec::new();
-    let mut change = |place: &str, text: &str| {
+    draft.rewrite(|draft, place, text| {
         between(text, "${", &mut |inner| {
             let (new, note) = match reference(inner, context, around) {
                 ReferenceMeaning::Text(new) => {
@@ -66,7 +62,7 @@ pub(super) fn fill_in(
                 ReferenceMeaning::Unknown => return None,
                 ReferenceMeaning::TheirsAlone => {
                     let message = format!("uses ${{{inner}}}, which only {client} can fill in");
-                    problems.push((place.to_owned(), message));
+                    draft.problem(place, message);
                     return None;
                 }
             };
@@ -75,13 +71,9 @@ pub(super) fn fill_in(
             }
             Some(new)
         })
-    };
-    draft.rewrite(&mut change);
+    });
     for note in notes {
         draft.note(note);
-    }
-    for (place, message) in problems {
-        draft.problem(&place, message);
     }
 }
 
@@ -96,17 +88,17 @@ enum ReferenceMeaning {
 
 fn reference(inner: &str, context: &FileContext, around: &ImportDirs<'_>) -> ReferenceMeaning {
     if let Some(name) = inner.strip_prefix("env:") {
-        return match is_name(name) {
-            true => ReferenceMeaning::Variable(format!("${{{name}}}"), String::new()),
-            false => ReferenceMeaning::TheirsAlone,
+        return if is_name(name) {
+            ReferenceMeaning::Variable(format!("${{{name}}}"), String::new())
+        } else {
+            ReferenceMeaning::TheirsAlone
         };
     }
     if let Some(id) = inner.strip_prefix("input:") {
         return input(id, context);
     }
-    let project = || around.project.to_owned();
     match inner {
-        "workspaceFolder" | "workspaceRoot" => ReferenceMeaning::Text(project()),
+        "workspaceFolder" | "workspaceRoot" => ReferenceMeaning::Text(around.project.to_owned()),
         "workspaceFolderBasename" => {
             let name = around.project.rsplit(['/', '\\']).next();
             ReferenceMeaning::Text(name.unwrap_or_default().to_owned())
@@ -115,11 +107,10 @@ fn reference(inner: &str, context: &FileContext, around: &ImportDirs<'_>) -> Ref
             ReferenceMeaning::Text(home.to_owned())
         }),
         "pathSeparator" | "/" => ReferenceMeaning::Text(std::path::MAIN_SEPARATOR.to_string()),
-        _ if inner.starts_with("config:") || inner.starts_with("command:") => {
-            ReferenceMeaning::TheirsAlone
-        }
-        _ if inner.starts_with("workspaceFolder:") => ReferenceMeaning::TheirsAlone,
-        _ => ReferenceMeaning::Unknown,
+        _ => match inner.split_once(':') {
+            Some(("config" | "command" | "workspaceFolder", _)) => ReferenceMeaning::TheirsAlone,
+            _ => ReferenceMeaning::Unknown,
+        },
     }
 }
 
@@ -130,10 +121,8 @@ fn input(id: &str, context: &FileContext) -> ReferenceMeaning {
     let word = |field: &str| known.and_then(|input| input[field].as_str());
     let secret = known.is_some_and(|input| input["password"] == true);
     let default = word("default").filter(|text| !secret && !text.contains(['}', '$']));
-    let asked = match word("description") {
-        Some(description) => format!(" ({description})"),
-        None => String::new(),
-    };
+    let asked = word("description").map(|description| format!(" ({description})"));
+    let asked = asked.unwrap_or_default();
     match default {
         Some(default) => ReferenceMeaning::Variable(
             format!("${{{name}:-{default}}}"),
