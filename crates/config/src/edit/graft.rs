@@ -1,16 +1,14 @@
 //! Adds an entry to a client's file so that `prune` can remove it and restore
 //! the file byte for byte (SPEC B8): bytes are only added.
 
-use std::ops::Range;
-
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
 use super::super::tree;
-use super::render::{JsonStyle, quote};
+use super::render::JsonStyle;
 use super::splice::Splicer;
-use super::{EditError, checked, edit, find, nest, parse, put, range, table, trivia};
+use super::{EditError, PathLookup, checked, edit, find, nest, parse, put, range, table, trivia};
 
 /// An addition to a file.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,10 +67,8 @@ pub fn value_at(text: &str, path: &[String]) -> Result<Option<Value>, EditError>
     }
     let (root, path) = (parse(text)?, keys(path));
     let found = find(text, &root, &path)?;
-    Ok(found
-        .rest
-        .is_empty()
-        .then(|| Value::from(found.value.clone())))
+    let value = || Value::from(found.value.clone());
+    Ok(found.rest.is_empty().then(value))
 }
 
 pub(super) fn keys(path: &[String]) -> Vec<&str> {
@@ -83,7 +79,7 @@ fn put_member(text: &str, path: &[String], value: &Value) -> Result<String, Edit
     let path = &keys(path)[..];
     edit(text, |text| {
         if trivia::skip(text, 0) == text.len() {
-            return Ok(Some(begin(text, nest(path, value.clone()))));
+            return Ok(begin(text, nest(path, value.clone())));
         }
         let root = parse(text)?;
         let found = find(text, &root, path)?;
@@ -94,23 +90,14 @@ fn put_member(text: &str, path: &[String], value: &Value) -> Result<String, Edit
             return Err(EditError::NotAnObject(path.join(".")));
         };
         let member = nest(beyond, value.clone());
-        let changed = match object.properties.is_empty() {
-            true => fill(
-                text,
-                range(found.value),
-                found.inline,
-                |style, indent| match indent {
-                    Some(indent) => format!("{}: {}", quote(next), style.lines(&member, indent)),
-                    None => style.member(next, &style.line(&member)),
-                },
-            ),
-            false => {
-                let mut splicer = Splicer::new(text.to_owned());
-                splicer.append_member(found.value.start(), next, &member, found.inline)?;
-                splicer.text
-            }
+        let changed = if object.properties.is_empty() {
+            fill(text, &found, Some(next), &member)
+        } else {
+            let mut splicer = Splicer::new(text.to_owned());
+            splicer.append_member(found.value.start(), next, &member, found.inline)?;
+            splicer.text
         };
-        checked(&root, changed, |root| put(root, path, value.clone())).map(Some)
+        checked(&root, changed, |root| put(root, path, value.clone()))
     })
 }
 
@@ -128,23 +115,14 @@ fn put_element(text: &str, path: &[String], value: &Value) -> Result<String, Edi
     edit(text, |text| {
         let root = parse(text)?;
         let found = find(text, &root, path)?;
-        let changed = match empty {
-            true => fill(
-                text,
-                range(found.value),
-                found.inline,
-                |style, indent| match indent {
-                    Some(indent) => style.lines(value, indent),
-                    None => style.line(value),
-                },
-            ),
-            false => {
-                let mut splicer = Splicer::new(text.to_owned());
-                splicer.patch(range(found.value), &wanted, found.inline)?;
-                splicer.text
-            }
+        let changed = if empty {
+            fill(text, &found, None, value)
+        } else {
+            let mut splicer = Splicer::new(text.to_owned());
+            splicer.patch(range(found.value), &wanted, found.inline)?;
+            splicer.text
         };
-        checked(&root, changed, |root| put(root, path, wanted)).map(Some)
+        checked(&root, changed, |root| put(root, path, wanted))
     })
 }
 
@@ -160,33 +138,26 @@ fn begin(text: &str, value: Value) -> String {
     format!("{text}{gap}{value}{}", style.newline)
 }
 
-/// The first item of an object or a list that has none. `item` writes it, on
-/// lines if it gets an indentation.
-fn fill(
-    text: &str,
-    place: Range<usize>,
-    inline: bool,
-    item: impl FnOnce(&JsonStyle, Option<&str>) -> String,
-) -> String {
+/// The first item of an object or a list that has none.
+fn fill(text: &str, found: &PathLookup<'_, '_, '_>, name: Option<&str>, value: &Value) -> String {
     let style = JsonStyle::of(text);
-    let inner = &text[place.start + 1..place.end - 1];
-    let outer = trivia::indent(text, place.start);
+    let inside = found.value.start() + 1..found.value.end() - 1;
+    let inner = &text[inside.clone()];
+    let outer = trivia::indent(text, found.value.start());
     let indent = format!("{outer}{}", style.unit);
     let newline = style.newline;
     let last_line = inner
         .rfind('\n')
         .filter(|at| trivia::is_blank(&inner[*at..]))
         .map(|at| at - usize::from(inner[..at].ends_with('\r')));
+    let inline = found.inline && !inner.contains('\n');
+    let item = style.item(name, value, (!inline).then_some(&indent));
     let (at, new) = match last_line {
-        Some(at) => {
-            let item = item(&style, Some(&indent));
-            (place.start + 1 + at, format!("{newline}{indent}{item}"))
-        }
-        None if inline && !inner.contains('\n') => (place.end - 1, item(&style, None)),
+        Some(at) => (inside.start + at, format!("{newline}{indent}{item}")),
+        None if inline => (inside.end, item),
         None => {
-            let item = item(&style, Some(&indent));
             let lines = format!("{newline}{indent}{item}{newline}{outer}");
-            (place.end - 1, lines)
+            (inside.end, lines)
         }
     };
     let mut changed = text.to_owned();
@@ -206,12 +177,8 @@ fn added_text(before: &str, after: &str) -> Vec<AddedText> {
     let tail = same(&mut rest.0.chars().rev().zip(rest.1.chars().rev()));
     let between = &rest.0[..rest.0.len() - tail];
     let new = &rest.1[..rest.1.len() - tail];
-    let skipped = if between.is_empty() {
-        0
-    } else {
-        1 + between.len()
-    };
-    let new_from = head + skipped.min(new.len());
+    let comma = usize::from(!between.is_empty());
+    let new_from = head + (comma + between.len()).min(new.len());
     let line = 1 + after[..new_from].matches('\n').count();
     vec![AddedText {
         line,

@@ -55,8 +55,8 @@ pub enum EditError {
 pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String, EditError> {
     edit(text, |text| {
         let fresh = Value::Object(definition_fields(spec));
-        if is_fresh(text, path)? {
-            return Ok(Some(write_fresh(text, path, fresh)));
+        if is_fresh(text, path) {
+            return Ok(write_fresh(text, path, fresh));
         }
         let root = parse(text)?;
         let found = find(text, &root, path)?;
@@ -78,14 +78,14 @@ pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String
                 fresh
             }
         };
-        checked(&root, splicer.text, |root| put(root, path, wanted)).map(Some)
+        checked(&root, splicer.text, |root| put(root, path, wanted))
     })
 }
 
 /// Whether the file has a value at the path of a server, valid or not.
 pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
     let text = tree::without_bom(text);
-    if is_fresh(text, path)? {
+    if is_fresh(text, path) {
         return Ok(false);
     }
     Ok(find(text, &parse(text)?, path)?.rest.is_empty())
@@ -100,7 +100,7 @@ pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditEr
         let root = parse(text)?;
         let (name, parents) = split(path);
         if !find(text, &root, path)?.rest.is_empty() {
-            return Ok(None);
+            return Err(missing());
         }
         let parent = find(text, &root, parents)?;
         let mut splicer = Splicer::new(text.to_owned());
@@ -110,7 +110,7 @@ pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditEr
                 parent.shift_remove(name);
             }
         };
-        checked(&root, splicer.text, take).map(Some)
+        checked(&root, splicer.text, take)
     });
     match edited {
         Err(EditError::Missing(_)) => Ok(None),
@@ -124,52 +124,53 @@ pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String
         let root = parse(text)?;
         let (name, parents) = split(path);
         if !find(text, &root, path)?.rest.is_empty() {
-            return Ok(None);
+            return Err(missing());
         }
         let parent = find(text, &root, parents)?.value;
         let Node::Object(section) = parent else {
             return Err(EditError::NotAnObject(parents.join(".")));
         };
         if name == new_name {
-            return Ok(Some(text.to_owned()));
+            return Ok(text.to_owned());
         }
         if section.get(new_name).is_some() {
             return Err(EditError::Taken(new_name.to_owned()));
         }
-        let key = section.get(name).map(|member| member.name.range());
-        let Some(key) = key else { return Ok(None) };
+        let key = section.get(name).ok_or_else(missing)?.name.range();
         let mut renamed = text.to_owned();
         renamed.replace_range(key.start..key.end, &render::quote(new_name));
         let rename = |root: &mut Value| {
             if let Some(Value::Object(parent)) = at(root, parents) {
                 let members = std::mem::take(parent).into_iter();
-                *parent = members
-                    .map(|(key, value)| {
-                        let key = if key == name {
-                            new_name.to_owned()
-                        } else {
-                            key
-                        };
-                        (key, value)
-                    })
-                    .collect();
+                let renamed = |key| {
+                    if key == name {
+                        new_name.to_owned()
+                    } else {
+                        key
+                    }
+                };
+                *parent = members.map(|(key, value)| (renamed(key), value)).collect();
             }
         };
-        checked(&root, renamed, rename).map(Some)
+        checked(&root, renamed, rename)
     })
 }
 
 /// Runs a change on the text behind the byte order mark.
 fn edit(
     text: &str,
-    change: impl FnOnce(&str) -> Result<Option<String>, EditError>,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<String, EditError> {
     let inner = tree::without_bom(text);
-    let changed = change(inner)?.ok_or_else(|| EditError::Missing("the server".into()))?;
+    let changed = change(inner)?;
     if inner.len() == text.len() {
         return Ok(changed);
     }
     Ok(format!("{BOM}{changed}"))
+}
+
+fn missing() -> EditError {
+    EditError::Missing("the server".into())
 }
 
 fn parse(text: &str) -> Result<Node<'_>, EditError> {
@@ -198,10 +199,14 @@ fn find<'n, 't, 'p>(
     root: &'n Node<'t>,
     path: &'p [&'p str],
 ) -> Result<PathLookup<'n, 't, 'p>, EditError> {
-    let mut value = root;
-    let mut inline = false;
-    for (depth, key) in path.iter().enumerate() {
-        let Node::Object(object) = value else {
+    let mut found = PathLookup {
+        value: root,
+        rest: path,
+        inline: false,
+    };
+    while let [key, rest @ ..] = found.rest {
+        let depth = path.len() - found.rest.len();
+        let Node::Object(object) = found.value else {
             let place = path[..depth].join(".");
             let place = if place.is_empty() { "the file" } else { &place };
             return Err(EditError::NotAnObject(place.to_owned()));
@@ -209,23 +214,14 @@ fn find<'n, 't, 'p>(
         if repeated(object).iter().any(|(name, _)| name == key) {
             return Err(EditError::Ambiguous(path[..=depth].join(".")));
         }
-        let Some(member) = object.get(key) else {
-            let rest = &path[depth..];
-            return Ok(PathLookup {
-                value,
-                rest,
-                inline,
-            });
+        let Some(member) = object.get(key) else { break };
+        found = PathLookup {
+            value: &member.value,
+            rest,
+            inline: !text[range(found.value)].contains('\n'),
         };
-        inline = !text[range(value)].contains('\n');
-        value = &member.value;
     }
-    let rest = &[];
-    Ok(PathLookup {
-        value,
-        rest,
-        inline,
-    })
+    Ok(found)
 }
 
 fn range(node: &Node<'_>) -> Range<usize> {
@@ -271,27 +267,24 @@ fn checked(
 ) -> Result<String, EditError> {
     let mut expected = Value::from(before.clone());
     change(&mut expected);
-    let says = tree::parse(&text).map(Value::from);
-    match says {
-        Ok(says) if says == expected => Ok(text),
-        _ => Err(EditError::Unsafe),
+    if tree::parse(&text).map(Value::from) != Ok(expected) {
+        return Err(EditError::Unsafe);
     }
+    Ok(text)
 }
 
 /// Whether the file has no content to preserve: no text, comments only, or
 /// empty braces on one line.
-fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
+fn is_fresh(text: &str, path: &[&str]) -> bool {
     if trivia::skip(text, 0) == text.len() {
-        return Ok(true);
+        return true;
     }
     if text.len() > 1000 {
-        return Ok(false);
+        return false;
     }
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let empty_section = path
-        .first()
-        .map(|key| format!("{{{}:{{}}}}", render::quote(key)));
-    Ok(compact == "{}" || Some(compact) == empty_section)
+    let empty_section = |key: &&str| compact == format!("{{{}:{{}}}}", render::quote(key));
+    compact == "{}" || path.first().is_some_and(empty_section)
 }
 
 fn write_fresh(text: &str, path: &[&str], server: Value) -> String {

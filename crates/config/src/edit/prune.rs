@@ -120,7 +120,7 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOu
                 parent.shift_remove(all[depth]);
             }
         };
-        checked(&root, splicer.text, take).map(Some)
+        checked(&root, splicer.text, take)
     })
     .map(PruneOutcome::Text)
 }
@@ -147,21 +147,17 @@ fn take_element(
         let root = parse(text)?;
         let found = find(text, &root, all)?;
         let mut splicer = Splicer::new(text.to_owned());
-        match list.is_empty() {
-            true => {
-                let within = found.value.start() + 1..found.value.end() - 1;
-                let empty = old
-                    .and_then(|old| empty_inside(old, all))
-                    .unwrap_or_default();
-                splicer.text.replace_range(within, &empty);
-            }
-            false => splicer.patch(
-                range(found.value),
-                &Value::Array(list.clone()),
-                found.inline,
-            )?,
+        if list.is_empty() {
+            let within = found.value.start() + 1..found.value.end() - 1;
+            let empty = old.and_then(|old| empty_inside(old, all));
+            splicer
+                .text
+                .replace_range(within, &empty.unwrap_or_default());
+        } else {
+            let wanted = Value::Array(list.clone());
+            splicer.patch(range(found.value), &wanted, found.inline)?;
         }
-        checked(&root, splicer.text, |root| put(root, all, list.into())).map(Some)
+        checked(&root, splicer.text, |root| put(root, all, list.into()))
     })
     .map(PruneOutcome::Text)
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::trivia::blanks;
+
 /// Longer lists of plain values get a line for each.
 const LINE: usize = 76;
 
@@ -21,11 +23,10 @@ impl JsonStyle {
             Some(i) if text[..i].ends_with('\r') => "\r\n",
             _ => "\n",
         };
-        let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
-        let unit = text
-            .lines()
-            .find(|line| blanks(line) > 0 && line.trim_start().starts_with('"'))
-            .map_or("  ", |line| &line[..blanks(line)]);
+        let mut starts = text.lines().map(|line| (blanks(line), line.trim_start()));
+        let unit = starts
+            .find(|(blanks, rest)| !blanks.is_empty() && rest.starts_with('"'))
+            .map_or("  ", |(blanks, _)| blanks);
         JsonStyle {
             newline,
             unit: unit.to_owned(),
@@ -36,32 +37,21 @@ impl JsonStyle {
     /// The value on lines of its own, the first of them begun already by a
     /// line indented by `indent`.
     pub(super) fn lines(&self, value: &Value, indent: &str) -> String {
-        let mut text = String::new();
-        self.write_lines(value, indent, &mut text);
-        text
-    }
-
-    fn write_lines(&self, value: &Value, indent: &str, out: &mut String) {
         let inner = format!("{indent}{}", self.unit);
         let items: Vec<String> = match value {
             Value::Object(map) if !map.is_empty() => map
                 .iter()
-                .map(|(name, value)| format!("{}: {}", quote(name), self.lines(value, &inner)))
+                .map(|(name, value)| self.item(Some(name), value, Some(&inner)))
                 .collect(),
             Value::Array(list) if !fits_a_line(list) => {
                 list.iter().map(|value| self.lines(value, &inner)).collect()
             }
-            other => return out.push_str(&self.line(other)),
+            other => return self.line(other),
         };
         let (open, close) = brackets(value);
-        let separator = format!(",{}{inner}", self.newline);
-        out.push_str(open);
-        out.push_str(self.newline);
-        out.push_str(&inner);
-        out.push_str(&items.join(&separator));
-        out.push_str(self.newline);
-        out.push_str(indent);
-        out.push_str(close);
+        let newline = self.newline;
+        let items = items.join(&format!(",{newline}{inner}"));
+        format!("{open}{newline}{inner}{items}{newline}{indent}{close}")
     }
 
     /// The value on one line.
@@ -70,7 +60,7 @@ impl JsonStyle {
         let items: Vec<String> = match value {
             Value::Object(map) => map
                 .iter()
-                .map(|(name, value)| self.member(name, &self.line(value)))
+                .map(|(name, value)| self.item(Some(name), value, None))
                 .collect(),
             Value::Array(list) => list.iter().map(|value| self.line(value)).collect(),
             plain => return plain.to_string(),
@@ -79,9 +69,22 @@ impl JsonStyle {
         format!("{open}{}{close}", items.join(separator))
     }
 
-    pub(super) fn member(&self, name: &str, value: &str) -> String {
-        let blank = if self.spaced { " " } else { "" };
-        format!("{}:{blank}{value}", quote(name))
+    /// An element of a list, or a member of an object if it has a name: on lines
+    /// if it has an indentation, else on one line.
+    pub(super) fn item(&self, name: Option<&str>, value: &Value, indent: Option<&str>) -> String {
+        let text = match indent {
+            Some(indent) => self.lines(value, indent),
+            None => self.line(value),
+        };
+        let blank = if self.spaced || indent.is_some() {
+            " "
+        } else {
+            ""
+        };
+        match name {
+            Some(name) => format!("{}:{blank}{text}", quote(name)),
+            None => text,
+        }
     }
 }
 

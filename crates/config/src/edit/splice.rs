@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::problem::Problem;
 use super::super::tree::{self, repeated};
-use super::render::{JsonStyle, quote};
+use super::render::JsonStyle;
 use super::trivia;
 
 /// A text and the style it had before the first change.
@@ -83,8 +83,7 @@ impl Splicer {
             if members.iter().any(|(known, _)| known == name) {
                 continue;
             }
-            let (now, _) = self.members(start, inline)?;
-            self.insert_member(&now, name, value);
+            self.append_member(start, name, value, inline)?;
         }
         Ok(())
     }
@@ -109,13 +108,7 @@ impl Splicer {
         }
         for (index, value) in wanted.iter().enumerate().take(head + new).skip(head + old) {
             let (now, _) = self.elements(start, inline)?;
-            let indent = self.item_indent(&now);
-            let rendered = if now.inline {
-                self.style.line(value)
-            } else {
-                self.style.lines(value, &indent)
-            };
-            self.insert_item(&now, index, &rendered, &indent);
+            self.insert_item(&now, index, None, value);
         }
         Ok(())
     }
@@ -128,7 +121,7 @@ impl Splicer {
         inline: bool,
     ) -> Result<(), Problem> {
         let (container, _) = self.members(start, inline)?;
-        self.insert_member(&container, name, value);
+        self.insert_item(&container, container.items.len(), Some(name), value);
         Ok(())
     }
 
@@ -138,16 +131,6 @@ impl Splicer {
             self.remove_item(&container, index);
         }
         Ok(())
-    }
-
-    fn insert_member(&mut self, container: &Container, name: &str, value: &Value) {
-        let indent = self.item_indent(container);
-        let rendered = if container.inline {
-            self.style.member(name, &self.style.line(value))
-        } else {
-            format!("{}: {}", quote(name), self.style.lines(value, &indent))
-        };
-        self.insert_item(container, container.items.len(), &rendered, &indent);
     }
 
     fn render(&self, value: &Value, at: usize, inline: bool) -> String {
@@ -170,7 +153,16 @@ impl Splicer {
         }
     }
 
-    fn insert_item(&mut self, container: &Container, index: usize, item: &str, indent: &str) {
+    fn insert_item(
+        &mut self,
+        container: &Container,
+        index: usize,
+        name: Option<&str>,
+        value: &Value,
+    ) {
+        let indent = &self.item_indent(container);
+        let lines = (!container.inline).then_some(indent.as_str());
+        let item = &self.style.item(name, value, lines);
         let Some(before) = index.checked_sub(1).and_then(|i| container.items.get(i)) else {
             return match container.items.first() {
                 Some(first) => {
@@ -215,9 +207,10 @@ impl Splicer {
             (false, _) => {
                 // Comments stay above; a line comment has its line end.
                 let comments = self.text[inner.clone()].trim_end();
-                match self.text[inner.clone()].contains('\n') {
-                    true => format!("{comments}{newline}{indent}{item}{newline}{outer}"),
-                    false => format!("{comments} {item} "),
+                if self.text[inner.clone()].contains('\n') {
+                    format!("{comments}{newline}{indent}{item}{newline}{outer}")
+                } else {
+                    format!("{comments} {item} ")
                 }
             }
         };
@@ -236,7 +229,10 @@ impl Splicer {
             .zip(trivia::line_tail(&self.text, after, false).map(|(_, next)| next));
         let removed = match whole_line {
             Some((start, end)) => start..end,
-            None => item.start..after + blanks(&self.text[after..]) * usize::from(!is_last),
+            None => {
+                item.start
+                    ..after + trivia::blanks(&self.text[after..]).len() * usize::from(!is_last)
+            }
         };
         let inner = container.range.start + 1..container.range.end - 1;
         let rest_is_blank = container.items.len() == 1
@@ -248,14 +244,12 @@ impl Splicer {
         match comma_before {
             // The item before becomes the last and must have no comma.
             Some(before) if is_last && comma.is_none() => {
-                match trivia::is_blank(&self.text[before + 1..removed.start])
-                    && whole_line.is_none()
-                {
-                    true => self.text.replace_range(before..removed.end, ""),
-                    false => {
-                        self.text.replace_range(removed, "");
-                        self.text.replace_range(before..=before, "");
-                    }
+                let gap = &self.text[before + 1..removed.start];
+                if trivia::is_blank(gap) && whole_line.is_none() {
+                    self.text.replace_range(before..removed.end, "");
+                } else {
+                    self.text.replace_range(removed, "");
+                    self.text.replace_range(before..=before, "");
                 }
             }
             _ => self.text.replace_range(removed, ""),
@@ -351,9 +345,4 @@ fn string_end(bytes: &[u8], at: usize) -> usize {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
     }
     at
-}
-
-/// The blanks at the start, up to a line's end.
-fn blanks(text: &str) -> usize {
-    text.len() - text.trim_start_matches([' ', '\t']).len()
 }

@@ -54,9 +54,12 @@ pub(super) fn own_line(text: &str, at: usize) -> Option<usize> {
 /// The blanks a line begins with.
 pub(super) fn indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
-    let line = &text[start..at];
-    let length = line.len() - line.trim_start_matches([' ', '\t']).len();
-    &line[..length]
+    blanks(&text[start..at])
+}
+
+/// The blanks that a text begins with, up to the end of the line.
+pub(super) fn blanks(text: &str) -> &str {
+    &text[..text.len() - text.trim_start_matches([' ', '\t']).len()]
 }
 
 pub(super) fn is_blank(text: &str) -> bool {
