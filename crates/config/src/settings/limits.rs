@@ -32,44 +32,30 @@ pub struct Limits {
 impl Limits {
     /// The limits of the environment, with defaults for unset ones.
     pub(super) fn read(from: &mut SettingsReader<'_>) -> Limits {
-        let secs = Duration::from_secs;
-        let mut time = |name, default, low, high| {
-            from.bounded(name, secs(default), low..=secs(high), values::duration)
-        };
         const TICK: Duration = Duration::from_millis(10);
         const DAY: u64 = 86_400;
-        let connect = time("PORTWAY_CONNECT_TIMEOUT", 60, TICK, 3_600);
-        let health_interval = time("PORTWAY_HEALTH_INTERVAL", 30, TICK, DAY);
-        let stop_grace = time("PORTWAY_STOP_GRACE", 5, Duration::ZERO, 600);
-        let drain = time("PORTWAY_DRAIN", 10, Duration::ZERO, 3_600);
-        let first_byte = time("PORTWAY_FIRST_BYTE_TIMEOUT", 5, TICK, 3_600);
-        let header = time("PORTWAY_HEADER_TIMEOUT", 10, TICK, 3_600);
-        let body = time("PORTWAY_BODY_TIMEOUT", 30, TICK, 3_600);
-        let write = time("PORTWAY_WRITE_TIMEOUT", 30, TICK, 3_600);
-        let idle = time("PORTWAY_IDLE_TIMEOUT", 120, TICK, DAY);
-        let session_idle = time("PORTWAY_SESSION_IDLE", DAY / 2, TICK, 365 * DAY);
-        let session_lifetime = time("PORTWAY_SESSION_LIFETIME", 7 * DAY, TICK, 365 * DAY);
-        const MIB: usize = 1 << 20;
-        let mut bytes = |name, default: usize| {
-            from.bounded(name, default * MIB, 1_024..=1_024 * MIB, values::size)
-        };
         Limits {
-            connect,
-            health_interval,
-            stop_grace,
-            drain,
-            first_byte,
-            header,
-            body,
-            write,
-            idle,
-            session_idle,
-            session_lifetime,
-            max_body: bytes("PORTWAY_MAX_BODY", 4),
-            max_line: bytes("PORTWAY_MAX_LINE", 8),
-            max_response: bytes("PORTWAY_MAX_RESPONSE", 16),
+            connect: time(from, "PORTWAY_CONNECT_TIMEOUT", 60, TICK, 3_600),
+            health_interval: time(from, "PORTWAY_HEALTH_INTERVAL", 30, TICK, DAY),
+            stop_grace: time(from, "PORTWAY_STOP_GRACE", 5, Duration::ZERO, 600),
+            drain: time(from, "PORTWAY_DRAIN", 10, Duration::ZERO, 3_600),
+            first_byte: time(from, "PORTWAY_FIRST_BYTE_TIMEOUT", 5, TICK, 3_600),
+            header: time(from, "PORTWAY_HEADER_TIMEOUT", 10, TICK, 3_600),
+            body: time(from, "PORTWAY_BODY_TIMEOUT", 30, TICK, 3_600),
+            write: time(from, "PORTWAY_WRITE_TIMEOUT", 30, TICK, 3_600),
+            idle: time(from, "PORTWAY_IDLE_TIMEOUT", 120, TICK, DAY),
+            session_idle: time(from, "PORTWAY_SESSION_IDLE", DAY / 2, TICK, 365 * DAY),
+            session_lifetime: time(from, "PORTWAY_SESSION_LIFETIME", 7 * DAY, TICK, 365 * DAY),
+            max_body: bytes(from, "PORTWAY_MAX_BODY", 4 << 20),
+            max_line: bytes(from, "PORTWAY_MAX_LINE", 8 << 20),
+            max_response: bytes(from, "PORTWAY_MAX_RESPONSE", 16 << 20),
             memory: memory(from),
-            users: UserLimits::read(from),
+            users: UserLimits {
+                bytes: bytes(from, "PORTWAY_USER_BYTES", 8 << 20),
+                records: places(from, "PORTWAY_USER_RECORDS", 2_000),
+                entries: places(from, "PORTWAY_USER_ENTRIES", 200),
+                bindings: places(from, "PORTWAY_USER_BINDINGS", 20_000),
+            },
             max_connections: places(from, "PORTWAY_MAX_CONNECTIONS", 10_000),
             max_connections_per_ip: places(from, "PORTWAY_MAX_CONNECTIONS_PER_IP", 1_000),
         }
@@ -87,16 +73,19 @@ pub struct UserLimits {
     pub bytes: usize,
 }
 
-impl UserLimits {
-    fn read(from: &mut SettingsReader<'_>) -> UserLimits {
-        let bytes = from.bounded("PORTWAY_USER_BYTES", 8 << 20, 1_024..=1 << 30, values::size);
-        UserLimits {
-            records: places(from, "PORTWAY_USER_RECORDS", 2_000),
-            entries: places(from, "PORTWAY_USER_ENTRIES", 200),
-            bindings: places(from, "PORTWAY_USER_BINDINGS", 20_000),
-            bytes,
-        }
-    }
+fn time(
+    from: &mut SettingsReader<'_>,
+    name: &str,
+    default: u64,
+    low: Duration,
+    high: u64,
+) -> Duration {
+    let secs = Duration::from_secs;
+    from.bounded(name, secs(default), low..=secs(high), values::duration)
+}
+
+fn bytes(from: &mut SettingsReader<'_>, name: &str, default: usize) -> usize {
+    from.bounded(name, default, 1_024..=1 << 30, values::size)
 }
 
 fn memory(from: &mut SettingsReader<'_>) -> Option<usize> {
