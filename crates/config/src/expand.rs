@@ -59,7 +59,7 @@ pub fn expand(
             args,
             env,
             cwd,
-        } => expander.stdio(command, args, env, cwd.as_deref()),
+        } => Some(expander.stdio(command, args, env, cwd.clone())),
         Target::Http { url, headers } => expander.remote(RemoteKind::Http, url, headers),
         Target::Sse { url, headers } => expander.remote(RemoteKind::Sse, url, headers),
     };
@@ -84,8 +84,8 @@ impl VariableExpander<'_> {
         command: &str,
         args: &[String],
         env: &IndexMap<String, String>,
-        cwd: Option<&str>,
-    ) -> Option<LaunchTarget> {
+        cwd: Option<String>,
+    ) -> LaunchTarget {
         let command = self.fill("command", command);
         if command.is_empty() && self.problems.is_empty() {
             self.problem("command", "is empty after its variables are expanded");
@@ -96,12 +96,12 @@ impl VariableExpander<'_> {
             .map(|(i, arg)| self.fill(&format!("args[{i}]"), arg))
             .collect();
         let env = self.map("env", env, check_env_value);
-        Some(LaunchTarget::Stdio {
+        LaunchTarget::Stdio {
             command,
             args,
             env,
-            cwd: cwd.map(str::to_owned),
-        })
+            cwd,
+        }
     }
 
     fn remote(
@@ -116,13 +116,9 @@ impl VariableExpander<'_> {
         if self.problems.len() > before {
             return None;
         }
-        match check_url(&url) {
-            Ok(url) => Some(LaunchTarget::Remote { kind, url, headers }),
-            Err(message) => {
-                self.problem("url", message);
-                None
-            }
-        }
+        let url = check_url(&url).map_err(|message| self.problem("url", message));
+        let url = url.ok()?;
+        Some(LaunchTarget::Remote { kind, url, headers })
     }
 
     fn map(
@@ -151,15 +147,13 @@ impl VariableExpander<'_> {
                 TextPiece::Reference { name, .. } if is_own(name) => {
                     self.problem(field, own(name));
                 }
-                TextPiece::Reference { name, default } => match (self.env)(name) {
-                    Some(value) => {
+                TextPiece::Reference { name, default } => match ((self.env)(name), default) {
+                    (Some(value), _) => {
                         filled.push_str(&value);
                         self.expanded_values.push(value);
                     }
-                    None => match default {
-                        Some(default) => filled.push_str(default),
-                        None => self.problem(field, unset(name)),
-                    },
+                    (None, Some(default)) => filled.push_str(default),
+                    (None, None) => self.problem(field, unset(name)),
                 },
             }
         }
