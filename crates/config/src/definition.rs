@@ -17,7 +17,7 @@ use super::spec::{
     Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, ServerSpec, Target,
     TransportKind,
 };
-use super::tree::{LineIndex, repeated};
+use super::tree::LineIndex;
 
 /// A day: longer is a mistake of the unit.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -86,14 +86,7 @@ pub(super) fn read(
     places: &LineIndex<'_>,
     source: DefinitionSource,
 ) -> Result<ServerSpec, Vec<Problem>> {
-    let mut fields = FieldReader {
-        object,
-        places,
-        problems: Vec::new(),
-    };
-    for (name, offset) in repeated(object) {
-        fields.problem_at(name, "is given twice; keep one", offset);
-    }
+    let mut fields = FieldReader::new(object, places);
     let kind = fields.kind();
     let target = kind.map(|kind| match kind {
         TransportKind::Stdio => fields.stdio(),

@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 
 use super::problem::Problem;
 use super::reference::{TextPiece, pieces};
-use super::tree::{LineIndex, kind_of, repeated};
+use super::tree::{LineIndex, repeated};
 
 pub(super) struct FieldReader<'r, 't> {
     pub(super) object: &'r Object<'t>,
@@ -18,6 +18,16 @@ pub(super) struct FieldReader<'r, 't> {
 pub(super) type ValueCheck = fn(&str) -> Result<(), String>;
 
 impl<'r, 't> FieldReader<'r, 't> {
+    /// Each field that is given twice is a problem.
+    pub(super) fn new(object: &'r Object<'t>, places: &'r LineIndex<'t>) -> FieldReader<'r, 't> {
+        let twice = repeated(object).into_iter();
+        FieldReader {
+            object,
+            places,
+            problems: twice.map(|(name, at)| places.twice(name, at)).collect(),
+        }
+    }
+
     /// The value of a field; `null` counts as absent.
     pub(super) fn get(&self, field: &str) -> Option<&'r Value<'t>> {
         let member = self.object.get(field)?;
@@ -30,8 +40,8 @@ impl<'r, 't> FieldReader<'r, 't> {
         message: impl Into<String>,
         offset: usize,
     ) {
-        let place = self.places.of(offset);
-        self.problems.push(Problem::new(field, message).at(place));
+        let problem = self.places.problem(field, message, offset);
+        self.problems.push(problem);
     }
 
     pub(super) fn missing(&mut self, field: &str, message: &str) {
@@ -70,8 +80,8 @@ impl<'r, 't> FieldReader<'r, 't> {
     }
 
     pub(super) fn wrong_kind(&mut self, field: &str, wanted: &str, value: &Value<'_>) {
-        let message = format!("must be {wanted}, not {}", kind_of(value));
-        self.problem_at(field, message, value.start());
+        let problem = self.places.wrong_kind(field, wanted, value);
+        self.problems.push(problem);
     }
 
     pub(super) fn string(&mut self, field: &str, value: &'r Value<'t>) -> Option<&'r str> {
@@ -114,11 +124,8 @@ impl<'r, 't> FieldReader<'r, 't> {
             return map;
         };
         for (name, offset) in repeated(object) {
-            self.problem_at(
-                format!("{field}.{name}"),
-                "is given twice; keep one",
-                offset,
-            );
+            let problem = self.places.twice(format!("{field}.{name}"), offset);
+            self.problems.push(problem);
         }
         for member in &object.properties {
             let name = member.name.as_str();

@@ -15,7 +15,7 @@ use super::check::unknown_field;
 use super::fields::{FieldReader, quoted};
 use super::globs;
 use super::problem::Problem;
-use super::tree::{self, LineIndex, kind_of, repeated};
+use super::tree::{self, LineIndex, repeated};
 
 const FILTERS: &str = "filters";
 const DEFAULT: &str = "default";
@@ -94,28 +94,17 @@ impl Filters {
 /// Reads the file. Fails only if it is unusable as a whole.
 pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
     let text = tree::without_bom(text);
-    let root = tree::parse(text)?;
+    let root = &tree::object(text)?;
     let places = LineIndex::new(text);
-    let Value::Object(root) = &root else {
-        let message = format!("must be an object, not {}", kind_of(&root));
-        return Err(Problem::new("", message).at((1, 1)));
-    };
-    let mut fields = FieldReader {
-        object: root,
-        places: &places,
-        problems: Vec::new(),
-    };
-    if let Some((name, offset)) = repeated(root).first() {
-        return Err(Problem::new(*name, "is given twice; keep one").at(places.of(*offset)));
+    let mut fields = FieldReader::new(root, &places);
+    if !fields.problems.is_empty() {
+        return Err(fields.problems.swap_remove(0));
     }
     unknown(&mut fields, OF_FILE);
     let named = match fields.get(FILTERS) {
         None => BTreeMap::new(),
         Some(Value::Object(section)) => filters(section, &places),
-        Some(other) => {
-            let message = format!("must be an object of filters, not {}", kind_of(other));
-            return Err(Problem::new(FILTERS, message).at(places.of(other.start())));
-        }
+        Some(other) => return Err(places.wrong_kind(FILTERS, "an object of filters", other)),
     };
     let default = match fields.get(DEFAULT) {
         None => None,
@@ -126,28 +115,24 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
             }
             Some(name)
         }
-        Some(other) => {
-            let message = format!("must be the name of a filter, not {}", kind_of(other));
-            return Err(Problem::new(DEFAULT, message).at(places.of(other.start())));
-        }
+        Some(other) => return Err(places.wrong_kind(DEFAULT, "the name of a filter", other)),
     };
     let user_servers = match fields.get(USER_SERVERS) {
         None => None,
         Some(list @ Value::Array(_)) => {
             let known = fields.problems.len();
             let servers = fields.strings(USER_SERVERS, list);
-            for (at, server) in servers.iter().enumerate() {
-                if let Err(message) = globs::check_server(server) {
-                    fields.problem_at(format!("{USER_SERVERS}[{at}]"), message, list.start());
-                }
-            }
+            check_all(
+                &mut fields,
+                USER_SERVERS,
+                list,
+                &servers,
+                globs::check_server,
+            );
             let good = fields.problems.len() == known;
             Some(if good { servers } else { Vec::new() })
         }
-        Some(other) => {
-            let message = format!("must be a list of servers, not {}", kind_of(other));
-            return Err(Problem::new(USER_SERVERS, message).at(places.of(other.start())));
-        }
+        Some(other) => return Err(places.wrong_kind(USER_SERVERS, "a list of servers", other)),
     };
     Ok(Filters {
         named,
@@ -167,19 +152,11 @@ fn filters(
     for member in &section.properties {
         let name = member.name.as_str();
         let path = format!("{FILTERS}.{name}");
-        let whole = |message: String, offset| {
-            Err(vec![
-                Problem::new(path.clone(), message).at(places.of(offset)),
-            ])
-        };
         let again = twice.iter().find(|(other, _)| *other == name);
         let filter = match (&member.value, again) {
-            (_, Some((_, offset))) => whole("is given twice; keep one".into(), *offset),
+            (_, Some((_, offset))) => Err(vec![places.twice(path, *offset)]),
             (Value::Object(object), None) => filter(object, places, &path),
-            (other, None) => whole(
-                format!("must be an object, not {}", kind_of(other)),
-                other.start(),
-            ),
+            (other, None) => Err(vec![places.wrong_kind(path, "an object", other)]),
         };
         named.insert(name.to_owned(), filter);
     }
@@ -187,14 +164,7 @@ fn filters(
 }
 
 fn filter(object: &Object<'_>, places: &LineIndex<'_>, path: &str) -> Result<Filter, Vec<Problem>> {
-    let mut fields = FieldReader {
-        object,
-        places,
-        problems: Vec::new(),
-    };
-    for (name, offset) in repeated(object) {
-        fields.problem_at(name, "is given twice; keep one", offset);
-    }
+    let mut fields = FieldReader::new(object, places);
     unknown(&mut fields, OF_FILTER);
     let filter = Filter {
         allow: patterns(&mut fields, "allow"),
@@ -219,12 +189,22 @@ fn patterns(fields: &mut FieldReader<'_, '_>, field: &str) -> Vec<String> {
         let message = format!("has more than {MOST_PATTERNS} patterns");
         fields.problem_at(field, message, value.start());
     }
+    check_all(fields, field, value, &patterns, check);
+    patterns
+}
+
+fn check_all(
+    fields: &mut FieldReader<'_, '_>,
+    field: &str,
+    list: &Value<'_>,
+    patterns: &[String],
+    check: fn(&str) -> Result<(), String>,
+) {
     for (at, pattern) in patterns.iter().enumerate() {
         if let Err(message) = check(pattern) {
-            fields.problem_at(format!("{field}[{at}]"), message, value.start());
+            fields.problem_at(format!("{field}[{at}]"), message, list.start());
         }
     }
-    patterns
 }
 
 /// Checks a pattern of a filter.

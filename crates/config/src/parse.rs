@@ -8,7 +8,7 @@ use jsonc_parser::common::Ranged;
 use super::definition::{self, DefinitionSource};
 use super::problem::Problem;
 use super::spec::{ServerName, ServerSpec};
-use super::tree::{self, LineIndex, kind_of, repeated};
+use super::tree::{self, LineIndex, repeated};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +44,9 @@ const PROJECTS: &str = "projects";
 /// content.
 pub fn parse_file(text: &str, dialect: Dialect) -> Result<ServerFile, Problem> {
     let text = tree::without_bom(text);
-    let root = tree::parse(text)?;
+    let root = &tree::object(text)?;
     let reader = FileReader {
         places: LineIndex::new(text),
-    };
-    let Value::Object(root) = &root else {
-        let message = format!("must be an object, not {}", kind_of(&root));
-        return Err(Problem::new("", message).at((1, 1)));
     };
     let mut parsed = ServerFile {
         servers: reader.section(root, "")?,
@@ -71,19 +67,13 @@ impl FileReader<'_> {
     /// The `mcpServers` of an object; a missing section counts as empty.
     fn section(&self, parent: &Object<'_>, path: &str) -> Result<ServerDefinitions, Problem> {
         let field = format!("{path}{SERVERS}");
-        let fail = |message: String, offset| {
-            Err(Problem::new(field.clone(), message).at(self.places.of(offset)))
-        };
         if let Some((_, offset)) = repeated(parent).iter().find(|(name, _)| *name == SERVERS) {
-            return fail("is given twice; keep one".into(), *offset);
+            return Err(self.places.twice(field, *offset));
         }
         match parent.get(SERVERS).map(|member| &member.value) {
             None | Some(Value::NullKeyword(_)) => Ok(ServerDefinitions::new()),
             Some(Value::Object(section)) => Ok(self.servers(section)),
-            Some(other) => fail(
-                format!("must be an object of servers, not {}", kind_of(other)),
-                other.start(),
-            ),
+            Some(other) => Err(self.places.wrong_kind(field, "an object of servers", other)),
         }
     }
 
@@ -98,9 +88,7 @@ impl FileReader<'_> {
             let definition = match twice.iter().find(|(name, _)| *name == key) {
                 Some((_, offset)) => {
                     let message = "a server of this name is given twice; keep one";
-                    Err(vec![
-                        Problem::new("name", message).at(self.places.of(*offset)),
-                    ])
+                    Err(vec![self.places.problem("name", message, *offset)])
                 }
                 None => self.server(key, &member.value, member.start()),
             };
@@ -114,28 +102,16 @@ impl FileReader<'_> {
     }
 
     fn server(&self, key: &str, value: &Value<'_>, offset: usize) -> Definition {
-        let mut problems = Vec::new();
         let name = ServerName::parse(key)
-            .map_err(|message| {
-                problems.push(Problem::new("name", message).at(self.places.of(offset)));
-            })
-            .ok();
+            .map_err(|message| vec![self.places.problem("name", message, offset)]);
         let spec = match value {
             Value::Object(object) => definition::read(object, &self.places, DefinitionSource::File),
-            other => {
-                let message = format!("must be an object, not {}", kind_of(other));
-                Err(vec![
-                    Problem::new("", message).at(self.places.of(other.start())),
-                ])
-            }
+            other => Err(vec![self.places.wrong_kind("", "an object", other)]),
         };
         match (name, spec) {
-            (Some(name), Ok(spec)) => Ok((name, spec)),
-            (_, Ok(_)) => Err(problems),
-            (_, Err(more)) => {
-                problems.extend(more);
-                Err(problems)
-            }
+            (Ok(name), spec) => Ok((name, spec?)),
+            (Err(problems), Ok(_)) => Err(problems),
+            (Err(problems), Err(more)) => Err([problems, more].concat()),
         }
     }
 
@@ -149,7 +125,8 @@ impl FileReader<'_> {
             .into_iter()
             .find_map(|key| root.get(key))?;
         let message = format!("is not read; put servers under {SERVERS:?}");
-        Some(Problem::new(other.name.as_str(), message).at(self.places.of(other.start())))
+        let key = other.name.as_str();
+        Some(self.places.problem(key, message, other.start()))
     }
 
     /// An invalid project section does not stop the rest of a file that

@@ -34,17 +34,30 @@ pub(super) fn without_bom(text: &str) -> &str {
 
 /// The value the text holds; `text` has no byte order mark.
 pub(super) fn parse(text: &str) -> Result<Value<'_>, Problem> {
-    let place = |line: usize, column: usize| {
-        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        (small(line), small(column))
-    };
     match parse_to_ast(text, &CollectOptions::default(), &options()) {
         Ok(result) => result
             .value
             .ok_or_else(|| Problem::new("", "not JSON: the text is empty")),
-        Err(error) => Err(Problem::new("", format!("not JSON: {}", error.kind()))
-            .at(place(error.line_display(), error.column_display()))),
+        Err(error) => {
+            let place = (small(error.line_display()), small(error.column_display()));
+            Err(Problem::new("", format!("not JSON: {}", error.kind())).at(place))
+        }
     }
+}
+
+/// The object that the whole text holds.
+pub(super) fn object(text: &str) -> Result<Object<'_>, Problem> {
+    match parse(text)? {
+        Value::Object(object) => Ok(object),
+        other => {
+            let message = format!("must be an object, not {}", kind_of(&other));
+            Err(Problem::new("", message).at((1, 1)))
+        }
+    }
+}
+
+fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The name of a value's type in a message.
@@ -102,7 +115,30 @@ impl<'t> LineIndex<'t> {
             .text
             .get(start..offset)
             .map_or(0, |s| s.chars().count());
-        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         (small(line), small(column + 1))
+    }
+
+    /// A problem at a position of the text.
+    pub(super) fn problem(
+        &self,
+        field: impl Into<String>,
+        message: impl Into<String>,
+        offset: usize,
+    ) -> Problem {
+        Problem::new(field, message).at(self.of(offset))
+    }
+
+    pub(super) fn twice(&self, field: impl Into<String>, offset: usize) -> Problem {
+        self.problem(field, "is given twice; keep one", offset)
+    }
+
+    pub(super) fn wrong_kind(
+        &self,
+        field: impl Into<String>,
+        wanted: &str,
+        value: &Value<'_>,
+    ) -> Problem {
+        let message = format!("must be {wanted}, not {}", kind_of(value));
+        self.problem(field, message, value.start())
     }
 }

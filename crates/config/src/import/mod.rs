@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::problem::Problem;
 use super::spec::ServerSpec;
-use super::tree::{self, LineIndex, kind_of, repeated};
+use super::tree::{self, LineIndex, repeated};
 use draft::ImportDraft;
 
 mod claude;
@@ -55,27 +55,23 @@ impl ClientApp {
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            ClientApp::ClaudeDesktop => "claude-desktop",
-            ClientApp::ClaudeCode => "claude-code",
-            ClientApp::VsCode => "vscode",
-            ClientApp::Cursor => "cursor",
-            ClientApp::OpenCode => "opencode",
-            ClientApp::Codex => "codex",
-            ClientApp::Gemini => "gemini",
-        }
+        self.names().0
     }
 
     /// The product name.
     pub fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            ClientApp::ClaudeDesktop => "Claude Desktop",
-            ClientApp::ClaudeCode => "Claude Code",
-            ClientApp::VsCode => "VS Code",
-            ClientApp::Cursor => "Cursor",
-            ClientApp::OpenCode => "opencode",
-            ClientApp::Codex => "Codex",
-            ClientApp::Gemini => "Gemini CLI",
+            ClientApp::ClaudeDesktop => ("claude-desktop", "Claude Desktop"),
+            ClientApp::ClaudeCode => ("claude-code", "Claude Code"),
+            ClientApp::VsCode => ("vscode", "VS Code"),
+            ClientApp::Cursor => ("cursor", "Cursor"),
+            ClientApp::OpenCode => ("opencode", "opencode"),
+            ClientApp::Codex => ("codex", "Codex"),
+            ClientApp::Gemini => ("gemini", "Gemini CLI"),
         }
     }
 }
@@ -135,11 +131,7 @@ pub fn parse(
     if text.trim().is_empty() {
         return Ok(parsed);
     }
-    let root = tree::parse(text)?;
-    let Node::Object(root) = &root else {
-        let message = format!("must be an object, not {}", kind_of(&root));
-        return Err(Problem::new("", message).at((1, 1)));
-    };
+    let root = &tree::object(text)?;
     let places = LineIndex::new(text);
     match client {
         ClientApp::VsCode => vscode::context(root, &mut parsed),
@@ -271,22 +263,16 @@ fn section<'o, 't>(
     path: &[&str],
     places: &LineIndex<'_>,
 ) -> Result<Option<&'o Object<'t>>, Problem> {
-    use jsonc_parser::common::Ranged;
-
     let mut object = root;
     for (depth, key) in path.iter().enumerate() {
         let field = || path[..=depth].join(".");
         if let Some((_, offset)) = repeated(object).iter().find(|(name, _)| name == key) {
-            let problem = Problem::new(field(), "is given twice; keep one");
-            return Err(problem.at(places.of(*offset)));
+            return Err(places.twice(field(), *offset));
         }
         object = match object.get(key).map(|member| &member.value) {
             None | Some(Node::NullKeyword(_)) => return Ok(None),
             Some(Node::Object(inner)) => inner,
-            Some(other) => {
-                let message = format!("must be an object, not {}", kind_of(other));
-                return Err(Problem::new(field(), message).at(places.of(other.start())));
-            }
+            Some(other) => return Err(places.wrong_kind(field(), "an object", other)),
         };
     }
     Ok(Some(object))
