@@ -116,7 +116,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
 }
 
 /// An address without its secrets.
-pub(super) fn mask_url(url: &str) -> String {
+pub fn mask_url(url: &str) -> String {
     mask::covered(url, &mask::in_url(url))
 }
 

@@ -6,8 +6,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use config::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, LaunchTarget, MASK, ServerSpec,
-    Target, view,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, MASK, ServerSpec, Target, view,
 };
 
 /// The factor by which a suggested timeout exceeds a long call.
@@ -62,14 +61,8 @@ impl Advice {
             }
             Target::Http { url, headers } | Target::Sse { url, headers } => {
                 replace(headers, "headers");
-                if let LaunchTarget::Remote { .. } = launch.target
-                    && hidden(url)
-                {
-                    let covered = view::masked_config(&ServerSpec::new(Target::Http {
-                        url: url.clone(),
-                        headers: IndexMap::new(),
-                    }));
-                    *url = covered["url"].as_str().unwrap_or(MASK).to_owned();
+                if hidden(url) {
+                    *url = view::mask_url(url);
                 }
             }
         }

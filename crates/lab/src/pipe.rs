@@ -168,16 +168,20 @@ impl PipeChannel {
     /// Responds to requests of the server until none has come for `quiet`.
     pub(crate) async fn settle(&mut self, quiet: Duration, limit: Duration) {
         let deadline = Instant::now() + limit;
-        while let Ok(Some(message)) =
-            timeout_at(deadline.min(Instant::now() + quiet), self.inbox.recv()).await
+        while Instant::now() < deadline && self.receive(deadline.min(Instant::now() + quiet)).await
         {
-            if let Some(response) = self.sort(message).await {
-                self.stray(&response);
-            }
-            if Instant::now() >= deadline {
-                return;
-            }
         }
+    }
+
+    /// Handles the next message; `false` if none comes.
+    async fn receive(&mut self, deadline: Instant) -> bool {
+        let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await else {
+            return false;
+        };
+        if let Some(response) = self.sort(message).await {
+            self.stray(&response);
+        }
+        true
     }
 
     /// Handles all messages but responses, which it returns.
@@ -204,11 +208,7 @@ impl PipeChannel {
 
     pub(crate) async fn listen(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
-        while let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await {
-            if let Some(response) = self.sort(message).await {
-                self.stray(&response);
-            }
-        }
+        while self.receive(deadline).await {}
     }
 
     pub(crate) async fn ask_and_cancel(
