@@ -94,20 +94,17 @@ pub(super) fn log_filter(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn web_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|u| matches!(u.scheme(), "http" | "https"));
-    url.filter(Url::has_host)
-        .ok_or_else(|| "must be an http:// or https:// URL".into())
+    url_of(text, &["http", "https"]).ok_or_else(|| "must be an http:// or https:// URL".into())
 }
 
 pub(super) fn database_url(text: &str) -> Result<Secret, String> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|u| matches!(u.scheme(), "postgres" | "postgresql"));
-    url.filter(Url::has_host)
-        .ok_or("must be a postgres:// URL")?;
+    url_of(text, &["postgres", "postgresql"]).ok_or("must be a postgres:// URL")?;
     Ok(Secret::new(text))
+}
+
+fn url_of(text: &str, schemes: &[&str]) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    (schemes.contains(&url.scheme()) && url.has_host()).then_some(url)
 }
 
 pub(super) fn hosts(text: &str) -> Result<Vec<Authority>, String> {
