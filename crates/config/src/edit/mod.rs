@@ -104,7 +104,7 @@ pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditEr
         }
         let parent = find(text, &root, parents)?;
         let mut splicer = Splicer::new(text.to_owned());
-        splicer.remove_member(parent.value.start(), name)?;
+        splicer.remove_member(parent.value, name)?;
         let take = |root: &mut Value| {
             if let Some(Value::Object(parent)) = at(root, parents) {
                 parent.shift_remove(name);

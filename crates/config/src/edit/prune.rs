@@ -113,7 +113,7 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOu
         match &empty {
             Some(empty) => splicer.text.replace_range(within, empty),
             None if alone => splicer.text.replace_range(within, ""),
-            None => splicer.remove_member(parent.value.start(), all[depth])?,
+            None => splicer.remove_member(parent.value, all[depth])?,
         }
         let take = |root: &mut Value| {
             if let Some(Value::Object(parent)) = at(root, &all[..depth]) {

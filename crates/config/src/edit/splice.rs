@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use jsonc_parser::ast::Value as Node;
+use jsonc_parser::ast::{Array, Object, Value as Node};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
@@ -27,9 +27,6 @@ struct Container {
     inline: bool,
 }
 
-/// The members of an object: each name, and where its value stands.
-type MemberRanges = Vec<(String, Range<usize>)>;
-
 impl Splicer {
     pub(super) fn new(text: String) -> Splicer {
         let style = JsonStyle::of(&text);
@@ -51,9 +48,11 @@ impl Splicer {
         }
         match (&node, wanted) {
             (Node::Object(object), Value::Object(wanted)) if repeated(object).is_empty() => {
-                self.patch_object(range.start, wanted, inline)
+                self.patch_object(object, range.start, wanted, inline)
             }
-            (Node::Array(_), Value::Array(wanted)) => self.patch_array(range.start, wanted, inline),
+            (Node::Array(list), Value::Array(wanted)) => {
+                self.patch_array(list, range.start, wanted, inline)
+            }
             _ => {
                 let value = self.render(wanted, range.start, inline);
                 self.text.replace_range(range, &value);
@@ -64,34 +63,41 @@ impl Splicer {
 
     fn patch_object(
         &mut self,
+        object: &Object<'_>,
         start: usize,
         wanted: &Map<String, Value>,
         inline: bool,
     ) -> Result<(), Problem> {
+        let inside = self.container(start, inline)?.inline;
         // From the end, so that the positions before each change stay valid.
-        let (container, members) = self.members(start, inline)?;
-        for (index, (name, value)) in members.iter().enumerate().rev() {
-            match wanted.get(name) {
-                Some(wanted) => self.patch(value.clone(), wanted, container.inline)?,
-                None => {
-                    let (now, _) = self.members(start, inline)?;
-                    self.remove_item(&now, index);
-                }
+        for (index, member) in object.properties.iter().enumerate().rev() {
+            if let Some(wanted) = wanted.get(member.name.as_str()) {
+                let value = start + member.value.start()..start + member.value.end();
+                self.patch(value, wanted, inside)?;
+            } else {
+                let now = self.container(start, inline)?;
+                self.remove_item(&now, index);
             }
         }
         for (name, value) in wanted {
-            if members.iter().any(|(known, _)| known == name) {
-                continue;
+            if object.get(name).is_none() {
+                self.append_member(start, name, value, inline)?;
             }
-            self.append_member(start, name, value, inline)?;
         }
         Ok(())
     }
 
     /// Keeps the equal elements at both ends; the middle is replaced element by
     /// element.
-    fn patch_array(&mut self, start: usize, wanted: &[Value], inline: bool) -> Result<(), Problem> {
-        let (container, values) = self.elements(start, inline)?;
+    fn patch_array(
+        &mut self,
+        list: &Array<'_>,
+        start: usize,
+        wanted: &[Value],
+        inline: bool,
+    ) -> Result<(), Problem> {
+        let inside = self.container(start, inline)?.inline;
+        let values: Vec<Value> = list.elements.iter().cloned().map(Value::from).collect();
         let same =
             |a: &mut dyn Iterator<Item = (&Value, &Value)>| a.take_while(|(a, b)| a == b).count();
         let head = same(&mut values.iter().zip(wanted));
@@ -99,15 +105,15 @@ impl Splicer {
         let tail = same(&mut values.iter().rev().zip(wanted.iter().rev())).min(most);
         let (old, new) = (values.len() - head - tail, wanted.len() - head - tail);
         for index in (head + new..head + old).rev() {
-            let (now, _) = self.elements(start, inline)?;
+            let now = self.container(start, inline)?;
             self.remove_item(&now, index);
         }
-        let (now, _) = self.elements(start, inline)?;
+        let now = self.container(start, inline)?;
         for index in (head..head + old.min(new)).rev() {
-            self.patch(now.items[index].clone(), &wanted[index], container.inline)?;
+            self.patch(now.items[index].clone(), &wanted[index], inside)?;
         }
         for (index, value) in wanted.iter().enumerate().take(head + new).skip(head + old) {
-            let (now, _) = self.elements(start, inline)?;
+            let now = self.container(start, inline)?;
             self.insert_item(&now, index, None, value);
         }
         Ok(())
@@ -120,14 +126,16 @@ impl Splicer {
         value: &Value,
         inline: bool,
     ) -> Result<(), Problem> {
-        let (container, _) = self.members(start, inline)?;
+        let container = self.container(start, inline)?;
         self.insert_item(&container, container.items.len(), Some(name), value);
         Ok(())
     }
 
-    pub(super) fn remove_member(&mut self, start: usize, name: &str) -> Result<(), Problem> {
-        let (container, members) = self.members(start, false)?;
-        if let Some(index) = members.iter().position(|(known, _)| known == name) {
+    pub(super) fn remove_member(&mut self, parent: &Node<'_>, name: &str) -> Result<(), Problem> {
+        let members = parent.as_object().map(|object| object.properties.iter());
+        let index = members.and_then(|mut all| all.position(|member| member.name.as_str() == name));
+        if let Some(index) = index {
+            let container = self.container(parent.start(), false)?;
             self.remove_item(&container, index);
         }
         Ok(())
@@ -256,60 +264,27 @@ impl Splicer {
         }
     }
 
-    fn members(&self, start: usize, inline: bool) -> Result<(Container, MemberRanges), Problem> {
-        let (end, node) = value_at(&self.text, start)?;
-        let Node::Object(object) = node else {
-            return Err(Problem::new("", "is not an object"));
+    /// The object or list that starts at `start`.
+    fn container(&self, start: usize, inline: bool) -> Result<Container, Problem> {
+        let range = start..start + extent(&self.text[start..]);
+        let text = &self.text[range.clone()];
+        let inside = |item: &dyn Ranged| start + item.start()..start + item.end();
+        let items: Vec<Range<usize>> = match &tree::parse(text)? {
+            Node::Object(object) => object.properties.iter().map(|m| inside(m)).collect(),
+            Node::Array(list) => list.elements.iter().map(|e| inside(e)).collect(),
+            _ => return Err(Problem::new("", "is neither an object nor a list")),
         };
-        let shift = |range: jsonc_parser::common::Range| start + range.start..start + range.end;
-        let members = object.properties.iter();
-        let container = self.container(
-            start..end,
-            members.clone().map(|m| shift(m.range)).collect(),
-            inline,
-        );
-        let values = members
-            .map(|m| (m.name.as_str().to_owned(), shift(m.value.range())))
-            .collect();
-        Ok((container, values))
-    }
-
-    fn elements(&self, start: usize, inline: bool) -> Result<(Container, Vec<Value>), Problem> {
-        let (end, node) = value_at(&self.text, start)?;
-        let Node::Array(array) = node else {
-            return Err(Problem::new("", "is not a list"));
-        };
-        let items = array
-            .elements
-            .iter()
-            .map(|e| start + e.start()..start + e.end())
-            .collect();
-        let container = self.container(start..end, items, inline);
-        Ok((
-            container,
-            array.elements.into_iter().map(Value::from).collect(),
-        ))
-    }
-
-    fn container(&self, range: Range<usize>, items: Vec<Range<usize>>, inline: bool) -> Container {
         let inline = if items.is_empty() {
             inline
         } else {
-            !self.text[range.clone()].contains('\n')
+            !text.contains('\n')
         };
-        Container {
+        Ok(Container {
             range,
             items,
             inline,
-        }
+        })
     }
-}
-
-/// The object or list that starts at `start`, with places counted from
-/// there, and where it ends.
-fn value_at(text: &str, start: usize) -> Result<(usize, Node<'_>), Problem> {
-    let end = start + extent(&text[start..]);
-    Ok((end, tree::parse(&text[start..end])?))
 }
 
 /// How long the object or list at the start of the text is.
