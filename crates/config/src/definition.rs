@@ -33,8 +33,8 @@ const COMMON: &[&str] = &[
     "privileges",
     "isolation",
 ];
-pub(super) const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
-pub(super) const OF_REMOTE: &[&str] = &["url", "headers"];
+const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
+const OF_REMOTE: &[&str] = &["url", "headers"];
 
 /// Every field of a definition that Portway reads.
 pub(super) fn known_fields() -> impl Iterator<Item = &'static str> {

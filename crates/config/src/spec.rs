@@ -177,7 +177,8 @@ macro_rules! words {
 
 words!(TransportKind: Stdio "stdio", Http "http", Sse "sse");
 words!(EraChoice: Auto "auto", Legacy "legacy", Modern "modern");
-words!(Containment: Auto "auto", Namespace "namespace", Cgroup "cgroup", Subreaper "subreaper", Group "group");
+words!(Containment: Auto "auto", Namespace "namespace", Cgroup "cgroup",
+    Subreaper "subreaper", Group "group");
 words!(Privileges: Drop "drop", Keep "keep");
 words!(Isolation: Auto "auto", Shared "shared", Principal "principal", Session "session");
 

@@ -60,15 +60,10 @@ pub(super) fn default_of(field: &str) -> Option<Value> {
 }
 
 fn all_fields(spec: &ServerSpec, masked: bool) -> Map<String, Value> {
+    let shown: fn(&str) -> String = if masked { mask::cover } else { str::to_owned };
     let map = |map: &IndexMap<String, String>| -> Value {
-        let shown = |value: &str| {
-            if masked {
-                mask::cover(value)
-            } else {
-                value.to_owned()
-            }
-        };
-        map.iter()
+        let pairs = map.iter();
+        pairs
             .map(|(name, value)| (name.as_str(), shown(value)))
             .collect()
     };

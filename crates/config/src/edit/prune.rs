@@ -150,9 +150,8 @@ fn take_element(
         if list.is_empty() {
             let within = found.value.start() + 1..found.value.end() - 1;
             let empty = old.and_then(|old| empty_inside(old, all));
-            splicer
-                .text
-                .replace_range(within, &empty.unwrap_or_default());
+            let empty = empty.unwrap_or_default();
+            splicer.text.replace_range(within, &empty);
         } else {
             let wanted = Value::Array(list.clone());
             splicer.patch(range(found.value), &wanted, found.inline)?;

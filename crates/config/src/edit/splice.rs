@@ -237,10 +237,8 @@ impl Splicer {
             .zip(trivia::line_tail(&self.text, after, false).map(|(_, next)| next));
         let removed = match whole_line {
             Some((start, end)) => start..end,
-            None => {
-                item.start
-                    ..after + trivia::blanks(&self.text[after..]).len() * usize::from(!is_last)
-            }
+            None if is_last => item.start..after,
+            None => item.start..after + trivia::blanks(&self.text[after..]).len(),
         };
         let inner = container.range.start + 1..container.range.end - 1;
         let rest_is_blank = container.items.len() == 1
