@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::dialog::Channel;
-use crate::finding::{Verdict, bad, counted, note, ok, warn};
+use crate::finding::{Verdict, bad, note, ok, warn};
 use crate::launcher::ServerCopy;
 use crate::report::LabReport;
 use crate::report::Section::End;
@@ -195,10 +195,11 @@ async fn left(process: Process, watched: &ExitObservation, report: &mut LabRepor
         0 => String::new(),
         count => format!(", {count} of them cut loose from it"),
     };
-    let count = match watched.others.len() {
+    let processes = |count| match count {
         1 => "1 process".to_owned(),
         count => format!("{count} processes"),
     };
+    let count = processes(watched.others.len());
     let found = format!("leaves {count} behind ({}){detached}", names.join(", "));
     let alive = watched.others.iter().filter(|one| lives(one)).count();
     report.fact("orphans", watched.others.len());
@@ -208,7 +209,7 @@ async fn left(process: Process, watched: &ExitObservation, report: &mut LabRepor
         );
         warn(found, todo)
     } else {
-        let alive = counted(alive, "process");
+        let alive = processes(alive);
         bad(
             format!("{found}; {alive} outlived containment {step}"),
             "use a stronger containment; `portway doctor` tells what works here",
