@@ -122,13 +122,11 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
         Some(list @ Value::Array(_)) => {
             let known = fields.problems.len();
             let servers = fields.strings(USER_SERVERS, list);
-            check_all(
-                &mut fields,
-                USER_SERVERS,
-                list,
-                &servers,
-                globs::check_server,
-            );
+            for (at, server) in servers.iter().enumerate() {
+                if let Err(message) = globs::check_server(server) {
+                    fields.problem_at(format!("{USER_SERVERS}[{at}]"), message, list.start());
+                }
+            }
             let good = fields.problems.len() == known;
             Some(if good { servers } else { Vec::new() })
         }
@@ -189,22 +187,12 @@ fn patterns(fields: &mut FieldReader<'_, '_>, field: &str) -> Vec<String> {
         let message = format!("has more than {MOST_PATTERNS} patterns");
         fields.problem_at(field, message, value.start());
     }
-    check_all(fields, field, value, &patterns, check);
-    patterns
-}
-
-fn check_all(
-    fields: &mut FieldReader<'_, '_>,
-    field: &str,
-    list: &Value<'_>,
-    patterns: &[String],
-    check: fn(&str) -> Result<(), String>,
-) {
     for (at, pattern) in patterns.iter().enumerate() {
         if let Err(message) = check(pattern) {
-            fields.problem_at(format!("{field}[{at}]"), message, list.start());
+            fields.problem_at(format!("{field}[{at}]"), message, value.start());
         }
     }
+    patterns
 }
 
 /// Checks a pattern of a filter.
