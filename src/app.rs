@@ -37,7 +37,7 @@ const RELEASE: Duration = Duration::from_secs(10);
 /// The components, connected and running.
 pub struct App {
     pub registry: Arc<Registry>,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     pub fleet: Fleet,
     pub admin_token: Secret,
     gateway: Arc<Gateway>,
@@ -303,12 +303,12 @@ async fn release() {
     }
 }
 
-pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<Store>> {
     let opened = store::open(settings).await?;
     for warning in &opened.warnings {
         tracing::error!("{warning}");
     }
-    Ok(opened.store)
+    Ok(Arc::new(opened.store))
 }
 
 /// The number of servers that should run and have neither connected nor failed.

@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use store::{
-    ApiKey, Creation, ExposedServers, JsonStore, NewBinding, NewEntry, NewTool, OwnerScope, Page,
-    Store,
+    ApiKey, Creation, ExposedServers, NewBinding, NewEntry, NewTool, OwnerScope, Page, Store,
 };
 use tokio::task::JoinSet;
 
@@ -23,7 +22,7 @@ pub fn fill(project: &Path) -> anyhow::Result<String> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let store = Arc::new(JsonStore::open(&project.join("data"))?.store);
+        let store = Arc::new(Store::open_files(&project.join("data"))?.store);
         let bindings = tools(&store).await?;
         let mut key = None;
         for _ in 0..ENTRIES / AT_ONCE {
@@ -57,7 +56,7 @@ pub fn fill(project: &Path) -> anyhow::Result<String> {
     })
 }
 
-async fn tools(store: &JsonStore) -> anyhow::Result<Vec<NewBinding>> {
+async fn tools(store: &Store) -> anyhow::Result<Vec<NewBinding>> {
     let mut bindings = Vec::new();
     for number in 0..BINDINGS {
         let name = match number {

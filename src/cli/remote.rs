@@ -371,7 +371,7 @@ mod tests {
         };
         let remote = |url: Option<&str>| Remote::new(&args(url), &environment).unwrap();
         store::claim(&args(None).settings(&environment).unwrap()).unwrap();
-        let store = store::JsonStore::open(&data).unwrap().store;
+        let store = store::Store::open_files(&data).unwrap().store;
         store::admin_token(&data, None).unwrap();
         let somebody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         somebody.set_nonblocking(true).unwrap();
@@ -394,7 +394,7 @@ mod tests {
         assert!(remote(None).token().is_none());
 
         // The next gateway has the directory, but published no address yet.
-        let _store = store::JsonStore::open(&data).unwrap().store;
+        let _store = store::Store::open_files(&data).unwrap().store;
         assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
         assert!(remote(None).token().is_none());
     }

@@ -9,7 +9,7 @@ use fleet::registry::{self, EditBasis, Registry, SourceFiles};
 use fleet::{CallError, CallItem, CallRequest, CallStream, Fleet, FleetConfig, Publisher, Slot};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use store::{JsonStore, Store};
+use store::Store;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::process::forest::shim;
 pub(crate) struct Rooms {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     dir: TempDir,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -37,8 +37,8 @@ impl Rooms {
     pub(crate) async fn of(file: Value) -> Rooms {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".mcp.json"), file.to_string()).unwrap();
-        let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = Store::open_files(&dir.path().join("data")).unwrap().store;
+        let store: Arc<Store> = Arc::new(store);
         let files = SourceFiles::new(dir.path().to_owned(), None);
         let registry = Registry::open(files, store.clone(), dir.path().join("data")).await;
         let registry = Arc::new(registry.unwrap());

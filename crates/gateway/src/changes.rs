@@ -99,7 +99,7 @@ pub(super) enum ChangeNotice<'a> {
 pub(super) struct Subscriber {
     changes: broadcast::Receiver<Arc<ChangeEvent>>,
     scope: Scope,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     users: UserServers,
     /// The version of all offers when it came; older changes are no news.
     since: u64,
@@ -222,7 +222,7 @@ pub(super) struct Hub(Arc<HubShared>);
 
 struct HubShared {
     fleet: Fleet,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     users: UserServers,
     changes: broadcast::Sender<Arc<ChangeEvent>>,
     subscriptions: Subscriptions,
@@ -232,7 +232,7 @@ impl Hub {
     /// Must be called inside the runtime: it starts to watch at once.
     pub(crate) fn new(
         fleet: &Fleet,
-        store: &Arc<dyn Store>,
+        store: &Arc<Store>,
         users: &UserServers,
         control: Option<Arc<Control>>,
         renames: &broadcast::Sender<Arc<Renames>>,

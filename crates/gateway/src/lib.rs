@@ -91,7 +91,7 @@ pub struct Gateway {
     pub sessions: Arc<Sessions>,
     pub activity: Activity,
     pub users: UserServers,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     hub: Hub,
     feeds: SessionFeeds,
     renames: broadcast::Sender<Arc<Renames>>,
@@ -105,7 +105,7 @@ impl Gateway {
     /// cancelled.
     pub fn new(
         fleet: Fleet,
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         users: UserServers,
         control: Option<Arc<Control>>,
         sessions: Sessions,

@@ -83,7 +83,7 @@ async fn changed(changes: &mut Receiver<StoreChange>, concerns: impl Fn(EntryId)
 }
 
 async fn watch(
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     grant: Arc<Grant>,
     mut changes: Receiver<StoreChange>,
     token: CancellationToken,
@@ -100,7 +100,7 @@ async fn watch(
 }
 
 /// The grant of the entry, if the key still opens it.
-fn opens(store: &dyn Store, grant: &Grant) -> Option<Arc<Grant>> {
+fn opens(store: &Store, grant: &Grant) -> Option<Arc<Grant>> {
     let now = store.grant_of(grant.entry)?;
     let open = now.digest.matches(&grant.digest) && !now.expired(Timestamp::now());
     open.then_some(now)

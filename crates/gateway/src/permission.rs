@@ -10,7 +10,7 @@ use upstream::Permit;
 /// A grant, and the part of it that a call requires.
 #[derive(Clone)]
 pub(super) struct GrantPermission {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     grant: Arc<Grant>,
     need: Requirement,
     /// The server that the call goes to.
@@ -38,7 +38,7 @@ impl GrantPermission {
     /// none.
     pub(super) fn of(
         scope: &Scope,
-        store: &Arc<dyn Store>,
+        store: &Arc<Store>,
         need: Requirement,
         server: &Arc<str>,
     ) -> Option<Arc<dyn Permission>> {

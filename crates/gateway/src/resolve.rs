@@ -88,7 +88,7 @@ impl CallRoute {
 /// Makes a call of a request: finds its server and what the caller needs to
 /// call it.
 pub(super) fn resolve(
-    store: &Arc<dyn Store>,
+    store: &Arc<Store>,
     view: Arc<View>,
     caller: &Caller,
     client: &Client,

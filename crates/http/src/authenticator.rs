@@ -18,7 +18,7 @@ const ASKING: Duration = Duration::from_secs(5);
 
 pub(super) struct Authenticator {
     pub access: Access,
-    pub keys: Option<Arc<dyn Store>>,
+    pub keys: Option<Arc<Store>>,
     pub users: Option<Users>,
     pub guesses: Guesses,
 }

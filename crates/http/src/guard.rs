@@ -70,7 +70,7 @@ impl Guard {
     }
 
     /// Also accepts the keys of the entries in `store`.
-    pub fn with_keys(mut self, store: Arc<dyn Store>) -> Guard {
+    pub fn with_keys(mut self, store: Arc<Store>) -> Guard {
         self.authenticator.keys = Some(store);
         self
     }
@@ -81,7 +81,7 @@ impl Guard {
         self
     }
 
-    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
+    pub(super) fn keys(&self) -> Option<Arc<Store>> {
         self.authenticator.keys.clone()
     }
 

@@ -18,7 +18,7 @@ const EXPIRY: Duration = Duration::from_millis(500);
 
 pub(super) async fn end_connections(
     guard: Arc<Guard>,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     connections: Arc<ClientConnections>,
 ) {
     let mut changes = store.changes();
@@ -46,7 +46,7 @@ pub(super) async fn end_connections(
     }
 }
 
-fn opens(store: &dyn Store, entry: EntryId, key: &KeyDigest) -> bool {
+fn opens(store: &Store, entry: EntryId, key: &KeyDigest) -> bool {
     let grant = store.grant_of(entry);
     grant.is_some_and(|grant| grant.digest.matches(key) && !grant.expired(Timestamp::now()))
 }

@@ -28,7 +28,7 @@ const LISTED: usize = 5;
 #[derive(Clone)]
 pub struct ToolsApi {
     pub mcp: McpApi,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
 }
 
 #[derive(Deserialize)]

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, JournalEnd};
 use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
+use super::postgres::PostgresStore;
 use super::records::{Instance, KeyHolder, ToolRecord};
 use super::state::{Step, StoreState};
-use super::{KeyDigest, PostgresStore, StoreError, StoreErrorKind};
+use super::{KeyDigest, StoreError, StoreErrorKind};
 use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret};
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::postgres::PostgresStore;
 use super::records::{ADMIN, EntryId, Instance};
 use super::snapshot::SnapshotFile;
-use super::{ApiKey, PostgresStore, StoreError, StoreErrorKind, Timestamp, file};
+use super::{ApiKey, StoreError, StoreErrorKind, Timestamp, file};
 use config::Secret;
 
 /// More than any application of this kind has.

@@ -2,12 +2,11 @@
 //! takes all waiting writes, applies them to a copy, saves once, and only then
 //! publishes the copy and replies: a failed save has changed nothing.
 
-mod backend;
 mod disk;
 mod location;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -16,13 +15,12 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
-use super::lock::{DirectoryLock, make_directory};
-use super::records::EntryId;
+use super::postgres::RecordTable;
+use super::quota::{self, Quota, Usage};
+use super::records::{EntryId, Listing, OwnerScope, Page};
 use super::rules::Ruling;
 use super::state::{Step, StoreState};
-use super::{
-    Grant, GrantDirectory, OpenedStore, StoreChange, StoreError, StoreErrorKind, UserLimits,
-};
+use super::{Grant, GrantDirectory, StoreChange, StoreError, StoreErrorKind};
 
 pub(super) use disk::{Disk, Sizes};
 pub(super) use location::locate;
@@ -53,38 +51,25 @@ type SaveReply = Box<dyn FnOnce(Result<ReplacedGrants, StoreErrorKind>) + Send>;
 /// The grants that a save has replaced.
 type ReplacedGrants = Arc<Vec<Arc<Grant>>>;
 
-pub struct JsonStore {
+pub(super) struct JsonStore {
     state: Arc<Mutex<StoreState>>,
-    grants: Arc<GrantDirectory>,
-    changes: broadcast::Sender<StoreChange>,
-    trouble: LastSaveError,
+    pub(super) grants: Arc<GrantDirectory>,
+    pub(super) changes: broadcast::Sender<StoreChange>,
+    pub(super) trouble: LastSaveError,
     jobs: Option<SyncSender<WriteJob>>,
     writer: Option<JoinHandle<()>>,
-    directory: PathBuf,
-    limits: Option<UserLimits>,
-    /// The last field, so that the lock is released after the writer has ended.
-    _lock: DirectoryLock,
 }
 
 /// Why the last write failed, until a write succeeds again.
-type LastSaveError = Arc<Mutex<Option<String>>>;
+pub(super) type LastSaveError = Arc<Mutex<Option<String>>>;
 
 impl JsonStore {
-    /// Locks the directory for this process and loads it. Blocks on the disk.
-    pub fn open(directory: &Path) -> Result<OpenedStore<JsonStore>, StoreError> {
-        Self::open_with(directory, Sizes::default())
-    }
-
-    pub(super) fn open_with(
+    /// Loads a directory that this process has locked, with warnings for a
+    /// person.
+    pub(super) fn open(
         directory: &Path,
         sizes: Sizes,
-    ) -> Result<OpenedStore<JsonStore>, StoreError> {
-        Self::try_open(directory, sizes).map_err(|kind| kind.during("open the data directory"))
-    }
-
-    fn try_open(directory: &Path, sizes: Sizes) -> Result<OpenedStore<JsonStore>, StoreErrorKind> {
-        make_directory(directory)?;
-        let lock = DirectoryLock::take(directory)?;
+    ) -> Result<(JsonStore, Vec<String>), StoreErrorKind> {
         let (disk, state, warnings) = Disk::open(directory, sizes)?;
         let grants = Arc::new(GrantDirectory::default());
         let entries = state.entries.keys();
@@ -107,40 +92,52 @@ impl JsonStore {
             .name("store".into())
             .spawn(move || writer.run(&queue))
             .map_err(|error| StoreErrorKind::io(directory, error))?;
-        Ok(OpenedStore {
-            store: JsonStore {
-                state,
-                grants,
-                changes,
-                trouble,
-                jobs: Some(jobs),
-                writer: Some(writer),
-                directory: directory.to_owned(),
-                limits: None,
-                _lock: lock,
-            },
-            warnings,
-        })
+        let store = JsonStore {
+            state,
+            grants,
+            changes,
+            trouble,
+            jobs: Some(jobs),
+            writer: Some(writer),
+        };
+        Ok((store, warnings))
     }
 
-    /// Sets the limits of one user.
-    pub(crate) fn limiting(mut self, limits: UserLimits) -> JsonStore {
-        self.limits = Some(limits);
-        self
-    }
-
-    /// The data directory; it also holds the admin token and the instance id.
-    pub fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    fn state(&self) -> StoreState {
+    pub(super) fn state(&self) -> StoreState {
         self.state.lock().clone()
+    }
+
+    pub(super) fn list<R: RecordTable>(&self, scope: &OwnerScope, page: Page) -> Listing<R> {
+        let state = self.state();
+        let (mut items, mut total) = (Vec::new(), 0);
+        for record in R::all(&state).filter(|record| scope.includes(record.owner())) {
+            if total >= page.skip && (items.len() as u64) < page.limit {
+                items.push(record.clone());
+            }
+            total += 1;
+        }
+        Listing { items, total }
+    }
+
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        quota: Quota,
+        rule: impl FnOnce(&StoreState) -> Ruling<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(operation, move |state| {
+            let (value, steps) = rule(state)?;
+            if let Some((_, limits)) = quota {
+                quota::admit_steps(&limits, state, &steps, |owner| Usage::of(state, owner))?;
+            }
+            Ok((value, steps))
+        })
+        .await
     }
 
     /// Runs a change. Once this returns, no call uses access that the change
     /// removed.
-    async fn write<T: Send + 'static>(
+    pub(super) async fn write<T: Send + 'static>(
         &self,
         operation: &'static str,
         rule: impl FnOnce(&StoreState) -> Ruling<T> + Send + 'static,

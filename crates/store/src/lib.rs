@@ -1,4 +1,4 @@
-//! Persistent state. Other rooms see only the trait; this room alone uses file
+//! Persistent state. Other rooms see only [`Store`]; this room alone uses file
 //! syscalls, locks and SQL. A missing record is never an error here: the caller
 //! decides what it means.
 
@@ -15,7 +15,6 @@ pub use config::settings::UserLimits;
 
 mod address_owner;
 mod backend;
-mod contract;
 mod digest;
 mod examine;
 mod file;
@@ -27,7 +26,6 @@ mod json;
 mod key;
 mod lock;
 pub mod memory;
-mod open;
 mod operations;
 mod own;
 mod passing;
@@ -47,19 +45,16 @@ mod whereabouts;
 mod writers;
 
 pub use address_owner::{AddressOwner, address_owner};
-pub use contract::{DefinitionChange, GrantLookup, Store, StoreChange};
+pub use backend::{OpenedStore, Store, open};
 pub use digest::{ApiKey, KEY_PREFIX, KeyDigest};
 pub use examine::{
     DatabaseReport, FilesReport, StoredRecords, examine_database, examine_files, stored_records,
 };
 pub use foreign::{ForeignRecord, foreign_file, foreign_table};
 pub use grant::{CallsInFlight, Grant, GrantDirectory};
-pub use json::JsonStore;
 pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
-pub use open::{OpenedStore, open};
 pub use passing::is_passing;
-pub use postgres::PostgresStore;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
     ADMIN, Adoption, Binding, BoundTool, Creation, Entry, EntryChange, EntryId, ExposedServers,
@@ -100,6 +95,36 @@ impl ServerRecord {
             created_at: Timestamp::now(),
         }
     }
+}
+
+/// The grant of a key, as far as memory knows.
+#[derive(Clone, Debug)]
+pub enum GrantLookup {
+    Yes(Arc<Grant>),
+    No,
+    /// Memory may be out of date: call [`Store::ask`].
+    Ask,
+}
+
+/// A change that other rooms follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreChange {
+    /// The entry, its bindings or a tool of it.
+    Entry(EntryId),
+    /// A tool record or an old record: neither is being served.
+    Records,
+    /// Another process changed server records.
+    Servers,
+    /// Anything may have changed.
+    Everything,
+}
+
+/// A change of one definition; `None` means that there is no definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionChange {
+    pub name: String,
+    pub found: Option<String>,
+    pub new: Option<String>,
 }
 
 /// The operation that failed, in words, and the reason. Cheap to clone: one

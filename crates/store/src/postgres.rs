@@ -29,9 +29,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::examine::{DatabaseReport, StoredRecords};
-use super::lock::DirectoryLock;
 use super::records::EntryId;
-use super::{StoreError, StoreErrorKind, UserLimits};
+use super::{StoreError, StoreErrorKind};
 use config::{DatabaseSchema, Secret};
 use database::{Database, DbFuture, LIMIT, LONG};
 use fault::DbError;
@@ -43,20 +42,20 @@ pub(super) use table::RecordTable;
 /// The time limit of a write, until it has taken effect.
 const IN_FORCE: Duration = Duration::from_millis(2800);
 
-pub struct PostgresStore {
+pub(super) struct PostgresStore {
     database: Arc<Database>,
-    mirror: Arc<Mirror>,
+    pub(super) mirror: Arc<Mirror>,
     tasks: Vec<JoinHandle<()>>,
-    lock: Option<DirectoryLock>,
-    limits: Option<UserLimits>,
 }
 
 /// The entries that a write has changed, to be read into memory again.
 type TouchedEntries = Vec<EntryId>;
 
 impl PostgresStore {
-    /// Connects, brings the tables up to date and loads the grants.
-    pub async fn open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, StoreError> {
+    pub(super) async fn open(
+        url: &Secret,
+        schema: &DatabaseSchema,
+    ) -> Result<PostgresStore, StoreError> {
         let opened = Self::try_open(url, schema).await;
         opened.map_err(|fault| fault.kind().during("open the database"))
     }
@@ -76,8 +75,6 @@ impl PostgresStore {
             database: database.clone(),
             mirror: mirror.clone(),
             tasks: vec![reader],
-            lock: None,
-            limits: None,
         };
         mirror.reload(true).await?;
         let keeper = MirrorKeeper { database, mirror };
@@ -129,18 +126,6 @@ impl PostgresStore {
         };
         let read = timeout(LONG, read).await.unwrap_or(Err(DbError::Late));
         read.map_err(|fault| fault.kind().during("read the table"))
-    }
-
-    /// Sets the limits of one user.
-    pub(crate) fn limiting(mut self, limits: UserLimits) -> PostgresStore {
-        self.limits = Some(limits);
-        self
-    }
-
-    /// Holds the data directory until the store is dropped.
-    pub(super) fn holding(mut self, lock: DirectoryLock) -> PostgresStore {
-        self.lock = Some(lock);
-        self
     }
 
     async fn query<T: Send + 'static>(

@@ -1,8 +1,13 @@
 //! The usage of one user's records, and its limits.
 
+use std::sync::Arc;
+
 use super::records::{Instance, ToolRecord};
 use super::state::{BoundEntry, Step, StoreState};
 use super::{StoreErrorKind, UserLimits};
+
+/// The user that a write is counted for, and their limits; `None` for the admin.
+pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
 
 /// The usage of one owner, or the usage that a change adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -144,7 +144,7 @@ fn foreseen(contents: &StoredRecords, records: &[ForeignRecord]) -> Vec<Adoption
     usable(records).into_iter().map(outcome).collect()
 }
 
-async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adoption>> {
+async fn adopt(store: &Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adoption>> {
     let usable = usable(records);
     let instances: Vec<Instance> = usable.iter().flatten().copied().cloned().collect();
     let mut made = Vec::with_capacity(instances.len());

@@ -11,8 +11,8 @@ use std::path::Path;
 use config::Secret;
 use serde_json::Value;
 use store::{
-    ADMIN, ApiKey, Creation, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool,
-    OwnerScope, PostgresStore, Store, Timestamp,
+    ADMIN, ApiKey, Creation, EntryChange, EntryId, NewBinding, NewEntry, NewTool, OwnerScope,
+    Store, Timestamp,
 };
 
 use crate::app::{App, Setup, fixtures};
@@ -37,7 +37,7 @@ pub(crate) fn at(key: &str) -> String {
 }
 
 /// What the store of a Portway that is yet to start has in it.
-pub(crate) struct StoreBeforeStart(Box<dyn Store>);
+pub(crate) struct StoreBeforeStart(Box<Store>);
 
 impl StoreBeforeStart {
     pub(crate) async fn of(setup: &Setup) -> StoreBeforeStart {
@@ -46,10 +46,10 @@ impl StoreBeforeStart {
         let url = given.find_map(|(name, value)| value.filter(|_| name == "SUPABASE_DB_URL"));
         match url.and_then(|url| url.to_str()) {
             None => StoreBeforeStart(Box::new(
-                JsonStore::open(&data(setup.path())).unwrap().store,
+                Store::open_files(&data(setup.path())).unwrap().store,
             )),
             Some(url) => {
-                let store = PostgresStore::open(&Secret::new(url), &Default::default()).await;
+                let store = Store::open_database(&Secret::new(url), &Default::default()).await;
                 StoreBeforeStart(Box::new(store.unwrap()))
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn source() -> Source {
 }
 
 /// All definitions as one document; `None` if only files define servers.
-pub(super) async fn document(store: &dyn Store) -> Result<Option<String>, StoreError> {
+pub(super) async fn document(store: &Store) -> Result<Option<String>, StoreError> {
     let definitions = store.definitions().await?;
     Ok(definitions.map(|definitions| {
         let servers: Vec<String> = definitions
@@ -41,7 +41,7 @@ pub(super) async fn document(store: &dyn Store) -> Result<Option<String>, StoreE
 /// is unreachable, its last known definitions stay in force.
 pub(super) async fn add(
     files: &SourceFiles,
-    store: &dyn Store,
+    store: &Store,
     loaded: &LoadedSources,
     before: &LoadedSources,
 ) -> Option<LoadedSources> {
@@ -65,7 +65,7 @@ pub(super) async fn add(
 }
 
 /// Saves an edited document; false if a concurrent edit was saved first.
-pub(super) async fn save(store: &dyn Store, found: &str, new: &str) -> Result<bool, SaveError> {
+pub(super) async fn save(store: &Store, found: &str, new: &str) -> Result<bool, SaveError> {
     let (mut old, new) = (servers(found)?, servers(new)?);
     let mut changes = Vec::new();
     for (name, new) in new {

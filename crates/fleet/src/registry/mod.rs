@@ -72,7 +72,7 @@ pub struct Registry {
     runs: Mutex<Runs>,
     desired: watch::Sender<Arc<Desired>>,
     filters: watch::Sender<Arc<Filters>>,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     files: SourceFiles,
     /// The directory for the note of an unfinished edit.
     data_dir: PathBuf,
@@ -136,7 +136,7 @@ impl Registry {
     /// servers; it never fails the start.
     pub async fn open(
         mut files: SourceFiles,
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         data_dir: PathBuf,
     ) -> Result<Registry, StoreError> {
         files.database = store.definitions().await?.is_some();

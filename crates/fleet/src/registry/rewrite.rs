@@ -49,7 +49,7 @@ pub(super) struct Draft<'f> {
     found: Option<Vec<u8>>,
     pub text: String,
     /// Set if the source is the database.
-    store: Option<&'f dyn Store>,
+    store: Option<&'f Store>,
 }
 
 impl SourceFiles {
@@ -59,7 +59,7 @@ impl SourceFiles {
         &'f self,
         source: &Source,
         loaded: &LoadedSources,
-        store: &'f dyn Store,
+        store: &'f Store,
     ) -> Result<Draft<'f>, SourceError> {
         if source.kind == SourceKind::Database {
             let found = database::document(store).await?.unwrap_or_default();

@@ -42,7 +42,7 @@ pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
 
 #[derive(Clone)]
 pub struct RecordsApi {
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     pub keys: Arc<KeyIssuer>,
     /// The defined servers.
     pub desired: watch::Receiver<Arc<Desired>>,

@@ -68,7 +68,7 @@ pub(crate) trait RestRecord: Sized + Send {
     fn list<'a>(of: &'a RecordContext, page: Page) -> Stored<'a, Listing<Self>>;
     fn find<'a>(of: &'a RecordContext, id: &'a Self::Id) -> Stored<'a, Option<Self>>;
     fn create(
-        store: &dyn Store,
+        store: &Store,
         new: Self::New,
         once: Option<Idempotency>,
     ) -> Stored<'_, Creation<Self>>;
@@ -109,20 +109,20 @@ impl FromRequestParts<RecordsApi> for RecordContext {
 macro_rules! stored_by {
     ($list:ident, $find:ident, $create:ident, $update:ident, $delete:ident $(, $deref:tt)?) => {
         fn list<'a>(of: &'a RecordContext, page: store::Page) -> Stored<'a, store::Listing<Self>> {
-            of.records.store.$list(&of.whose, page)
+            Box::pin(of.records.store.$list(&of.whose, page))
         }
         fn find<'a>(of: &'a RecordContext, id: &'a Self::Id) -> Stored<'a, Option<Self>> {
-            of.records.store.$find(&of.whose, $($deref)? id)
+            Box::pin(of.records.store.$find(&of.whose, $($deref)? id))
         }
-        fn create(store: &dyn store::Store, new: Self::New, once: Option<store::Idempotency>)
+        fn create(store: &store::Store, new: Self::New, once: Option<store::Idempotency>)
             -> Stored<'_, store::Creation<Self>> {
-            store.$create(new, once)
+            Box::pin(store.$create(new, once))
         }
         fn update<'a>(of: &'a RecordContext, id: &'a Self::Id, to: Self::Change) -> Stored<'a, Option<Self>> {
-            of.records.store.$update(&of.whose, $($deref)? id, to)
+            Box::pin(of.records.store.$update(&of.whose, $($deref)? id, to))
         }
         fn delete<'a>(of: &'a RecordContext, id: &'a Self::Id) -> Stored<'a, bool> {
-            of.records.store.$delete(&of.whose, $($deref)? id)
+            Box::pin(of.records.store.$delete(&of.whose, $($deref)? id))
         }
     };
 }

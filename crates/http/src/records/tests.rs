@@ -14,17 +14,17 @@ use crate::Principal;
 use config::Secret;
 use fleet::Publisher;
 use gateway::{Seal, Sessions, UserServers};
-use store::{JsonStore, StoreError, StoreErrorKind, ToolId};
+use store::{StoreError, StoreErrorKind, ToolId};
 
 struct RecordsFixture {
     router: axum::Router,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     _directory: tempfile::TempDir,
 }
 
 fn desk() -> RecordsFixture {
     let directory = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> = Arc::new(JsonStore::open(directory.path()).unwrap().store);
+    let store: Arc<Store> = Arc::new(Store::open_files(directory.path()).unwrap().store);
     let secret = Secret::new("a secret of thirty-two characters");
     let seal = Arc::new(Seal::new(&secret));
     let gateway = Gateway::new(

@@ -5,24 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlx::postgres::PgConnection;
-use tokio::sync::broadcast;
 
-use super::super::backend::{Backend, PagedRecord, RecordSelection, StoreResult};
-use super::super::quota::admit_steps;
+use super::super::backend::{RecordSelection, StoreResult};
+use super::super::quota::{Quota, admit_steps};
 use super::super::records::*;
 use super::super::rules::Ruling;
 use super::super::state::StoreState;
-use super::super::{
-    DefinitionChange, Grant, GrantDirectory, GrantLookup, KeyDigest, StoreChange, StoreErrorKind,
-};
+use super::super::{DefinitionChange, Grant, GrantLookup, KeyDigest, StoreErrorKind};
 use super::database::{DbFuture, LIMIT, LONG};
 use super::fault::DbError;
 use super::load::{Intent, load};
 use super::mirror::MirrorError;
 use super::mirror_status::{FROM_MEMORY, MirrorState};
-use super::quota::Quota;
 use super::save::save;
-use super::{PostgresStore, TouchedEntries, adopt, moved, quota, servers, table};
+use super::{PostgresStore, RecordTable, TouchedEntries, adopt, moved, quota, servers, table};
 use config::ServerName;
 
 /// Work on a connection, which may run again: it borrows its input.
@@ -55,12 +51,8 @@ async fn apply<T>(
     Ok((value, touched))
 }
 
-impl Backend for PostgresStore {
-    fn grants(&self) -> &GrantDirectory {
-        &self.mirror.grants
-    }
-
-    async fn read<T: Send + 'static>(
+impl PostgresStore {
+    pub(in super::super) async fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
         needs: RecordSelection,
@@ -75,14 +67,13 @@ impl Backend for PostgresStore {
         self.query(operation, load).await
     }
 
-    async fn change<T: Send + 'static>(
+    pub(in super::super) async fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
         needs: RecordSelection,
-        user: Option<Arc<str>>,
+        quota: Quota,
         rule: impl Fn(&StoreState) -> Ruling<T> + Send + Sync + 'static,
     ) -> StoreResult<T> {
-        let quota = quota::of(user, self.limits);
         let change = work((needs, quota, rule), |tx, given| {
             Box::pin(async move {
                 let (needs, quota, rule) = &*given;
@@ -92,7 +83,7 @@ impl Backend for PostgresStore {
         self.write(operation, LIMIT, change).await
     }
 
-    async fn list<R: PagedRecord>(
+    pub(in super::super) async fn list<R: RecordTable>(
         &self,
         operation: &'static str,
         scope: &OwnerScope,
@@ -104,7 +95,11 @@ impl Backend for PostgresStore {
         self.query(operation, list).await
     }
 
-    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> StoreResult<()> {
+    pub(in super::super) async fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> StoreResult<()> {
         let follow = work((from.clone(), to.cloned()), |tx, given| {
             Box::pin(async move {
                 let (from, to) = &*given;
@@ -114,33 +109,33 @@ impl Backend for PostgresStore {
         self.write("move the server's records", LIMIT, follow).await
     }
 
-    async fn definitions(&self) -> StoreResult<Option<BTreeMap<String, String>>> {
+    pub(in super::super) async fn definitions(&self) -> StoreResult<BTreeMap<String, String>> {
         let list = work((), |connection, _| {
             Box::pin(servers::definitions(connection))
         });
-        self.query("read the definitions", list).await.map(Some)
+        self.query("read the definitions", list).await
     }
 
-    async fn define(&self, changes: &[DefinitionChange]) -> StoreResult<bool> {
+    pub(in super::super) async fn define(&self, changes: &[DefinitionChange]) -> StoreResult<bool> {
         let define = work(changes.to_vec(), |tx, changes| {
             Box::pin(async move { Ok((servers::define(tx, &changes).await?, Vec::new())) })
         });
         self.write("change the definitions", LIMIT, define).await
     }
 
-    async fn migrate_instances(&self) -> StoreResult<Vec<MigratedInstance>> {
+    pub(in super::super) async fn migrate_instances(&self) -> StoreResult<Vec<MigratedInstance>> {
         let migrate = work((), |tx, _| Box::pin(adopt::migrate(tx)));
         self.write("migrate MCP instances", LONG, migrate).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> StoreResult<Vec<Adoption>> {
+    pub(in super::super) async fn adopt(&self, records: &[Instance]) -> StoreResult<Vec<Adoption>> {
         let adopt = work(records.to_vec(), |tx, records| {
             Box::pin(async move { adopt::adopt(tx, &records).await })
         });
         self.write("migrate records", LONG, adopt).await
     }
 
-    fn grant(&self, key: &KeyDigest) -> GrantLookup {
+    pub(in super::super) fn grant(&self, key: &KeyDigest) -> GrantLookup {
         let found = self.mirror.grants.find(key);
         match (self.database.status.memory(), found) {
             (MirrorState::InStep, None) => GrantLookup::No,
@@ -152,7 +147,7 @@ impl Backend for PostgresStore {
         }
     }
 
-    async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
+    pub(in super::super) async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
         let status = &self.database.status;
         // Does not wait for a database that is known to be unreachable.
         let asked = if status.is_away() {
@@ -177,11 +172,7 @@ impl Backend for PostgresStore {
         }
     }
 
-    fn changes(&self) -> broadcast::Receiver<StoreChange> {
-        self.mirror.changes.subscribe()
-    }
-
-    fn trouble(&self) -> Option<String> {
+    pub(in super::super) fn trouble(&self) -> Option<String> {
         match self.database.status.memory() {
             MirrorState::InStep => None,
             MirrorState::Behind => {

@@ -25,9 +25,9 @@ const READ: Duration = Duration::from_millis(1500);
 /// The capacity of the channel of changes.
 const CHANGES: usize = 4096;
 
-pub(super) struct Mirror {
-    pub(super) grants: GrantDirectory,
-    pub(super) changes: broadcast::Sender<StoreChange>,
+pub(in super::super) struct Mirror {
+    pub(in super::super) grants: GrantDirectory,
+    pub(in super::super) changes: broadcast::Sender<StoreChange>,
     /// Notified when a necessary read has failed.
     pub(super) doubt: Notify,
     requests: mpsc::Sender<MirrorRead>,

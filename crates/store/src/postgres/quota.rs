@@ -1,22 +1,10 @@
 //! The number and size of one user's records, counted by the database.
 
-use std::sync::Arc;
-
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
-use super::super::UserLimits;
-use super::super::quota::{self, Usage};
-use super::super::records::ADMIN;
+use super::super::quota::{self, Quota, Usage};
 use super::fault::DbError;
-
-/// The user a write is counted for, and their limits; `None` for the admin.
-pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
-
-pub(super) fn of(user: Option<Arc<str>>, limits: Option<UserLimits>) -> Quota {
-    let user = user.filter(|user| **user != *ADMIN)?;
-    Some((user, limits?))
-}
 
 /// The usage before a write. Near a limit, other writes of the same user wait
 /// until this one is over: two at once would each see only their own records.

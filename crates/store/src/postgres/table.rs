@@ -9,6 +9,7 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::super::records::*;
+use super::super::state::StoreState;
 use super::super::{KeyDigest, Timestamp};
 use super::fault::{DbError, written};
 use config::filters::Filter;
@@ -16,13 +17,16 @@ use config::filters::Filter;
 pub(super) type PgQuery = Query<'static, Postgres, PgArguments>;
 type FromRow<T> = Result<T, sqlx::Error>;
 
-pub(in super::super) trait RecordTable: Sized + Send {
+pub(in super::super) trait RecordTable: Clone + Send + 'static {
     const NAME: &'static str;
     /// Written once, when the record is created.
     const FIXED: &'static [&'static str];
     const COLUMNS: &'static [&'static str];
 
+    /// Oldest first.
+    fn all(state: &StoreState) -> impl Iterator<Item = &Self>;
     fn id(&self) -> i64;
+    fn owner(&self) -> &str;
     /// Binds [`RecordTable::FIXED`].
     fn bind_fixed(&self, query: PgQuery) -> PgQuery;
     /// Binds [`RecordTable::COLUMNS`].
@@ -48,8 +52,16 @@ impl RecordTable for Entry {
         "updated_at",
     ];
 
+    fn all(state: &StoreState) -> impl Iterator<Item = &Entry> {
+        state.entries.values().map(|held| &held.entry)
+    }
+
     fn id(&self) -> i64 {
         self.id.0
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
     }
 
     fn bind_fixed(&self, query: PgQuery) -> PgQuery {
@@ -90,8 +102,16 @@ impl RecordTable for ToolRecord {
     const COLUMNS: &'static [&'static str] =
         &["name", "description", "server", "tool", "updated_at"];
 
+    fn all(state: &StoreState) -> impl Iterator<Item = &ToolRecord> {
+        state.tools.values().map(|tool| &**tool)
+    }
+
     fn id(&self) -> i64 {
         self.id.0
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
     }
 
     fn bind_fixed(&self, query: PgQuery) -> PgQuery {
@@ -137,8 +157,16 @@ impl RecordTable for Instance {
         "updated_at",
     ];
 
+    fn all(state: &StoreState) -> impl Iterator<Item = &Instance> {
+        state.instances.values().map(|instance| &**instance)
+    }
+
     fn id(&self) -> i64 {
         self.id.0
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
     }
 
     fn bind_fixed(&self, query: PgQuery) -> PgQuery {

@@ -40,7 +40,7 @@ async fn e9_a_file_of_another_application_is_left_as_it_is() {
         fs::write(&path, theirs).unwrap();
         let before = stamp(&path);
         for round in 0..3 {
-            let opened = JsonStore::open(directory.path()).unwrap();
+            let opened = Store::open_files(directory.path()).unwrap();
             let warning = opened.warnings.join("\n");
             for words in [FILE, "another application", OURS, "portway migrate --from"] {
                 assert!(warning.contains(words), "{words:?} in {warning:?}");
@@ -57,7 +57,7 @@ async fn e9_a_file_of_another_application_is_left_as_it_is() {
         }
         // When the other application has gone, our records stay where they are.
         fs::remove_file(&path).unwrap();
-        let opened = JsonStore::open(directory.path()).unwrap();
+        let opened = Store::open_files(directory.path()).unwrap();
         assert_eq!(opened.warnings, Vec::<String>::new());
         assert_eq!(names(&opened.store).await, ["s0", "s1", "s2"]);
     }
@@ -76,7 +76,7 @@ async fn e9_own_records_come_along_when_another_takes_their_file() {
     let (journal, ours) = ("mcp_instances.journal", "portway_instances.journal");
     fs::copy(directory.path().join(journal), directory.path().join(ours)).unwrap();
     for _ in 0..2 {
-        let opened = JsonStore::open(directory.path()).unwrap();
+        let opened = Store::open_files(directory.path()).unwrap();
         assert_eq!(names(&opened.store).await, ["one"]);
         assert!(opened.warnings[0].contains("another application"));
     }
@@ -91,7 +91,7 @@ async fn f6_an_empty_file_and_a_torn_one_of_ours_are_put_aside() {
         store.put_server(&record("one")).await.unwrap();
         drop(store);
         fs::write(directory.path().join(FILE), torn).unwrap();
-        let opened = JsonStore::open(directory.path()).unwrap();
+        let opened = Store::open_files(directory.path()).unwrap();
         assert!(
             opened.warnings[0].contains("put aside"),
             "{:?}",

@@ -36,24 +36,24 @@ async fn holder() {
     let Ok(directory) = std::env::var(DIRECTORY) else {
         return;
     };
-    let _store = JsonStore::open(Path::new(&directory)).unwrap().store;
+    let _store = Store::open_files(Path::new(&directory)).unwrap().store;
     eprintln!("ready {}", std::process::id());
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
 
 /// Makes new snapshots as often as possible, so that a kill hits one.
-fn restless(directory: &Path) -> JsonStore {
+fn restless(directory: &Path) -> Store {
     let sizes = Sizes {
         journal: 1,
         small: 0,
     };
-    JsonStore::open_with(directory, sizes).unwrap().store
+    Store::open_files_with(directory, sizes).unwrap().store
 }
 
 /// Opens the files of a killed process: at worst they end with a write that did
 /// not return.
-fn survived(directory: &Path) -> JsonStore {
-    let opened = JsonStore::open(directory).unwrap();
+fn survived(directory: &Path) -> Store {
+    let opened = Store::open_files(directory).unwrap();
     for warning in &opened.warnings {
         assert!(warning.contains("was cut off"), "{warning}");
     }
@@ -114,7 +114,7 @@ async fn f6_a_second_process_is_refused_and_told_who_holds_the_directory() {
     let ready = lines.next().unwrap().unwrap();
     let pid: u32 = ready.strip_prefix("ready ").unwrap().parse().unwrap();
 
-    let error = JsonStore::open(directory.path()).err().unwrap();
+    let error = Store::open_files(directory.path()).err().unwrap();
     assert!(
         matches!(error.kind, StoreErrorKind::Locked { pid: Some(holder), .. } if holder == pid),
         "{error}"
@@ -127,7 +127,7 @@ async fn f6_a_second_process_is_refused_and_told_who_holds_the_directory() {
     child.kill().unwrap();
     child.wait().unwrap();
     let store = open(directory.path());
-    assert!(JsonStore::open(directory.path()).is_err());
+    assert!(Store::open_files(directory.path()).is_err());
     drop(store);
     open(directory.path());
 }
@@ -139,7 +139,7 @@ async fn filler() {
     let Ok(directory) = std::env::var(DIRECTORY) else {
         return;
     };
-    let store = JsonStore::open(Path::new(&directory)).unwrap().store;
+    let store = Store::open_files(Path::new(&directory)).unwrap().store;
     let ballast = Path::new(&directory).join("ballast");
     std::fs::write(&ballast, vec![1; 128 * 1024]).unwrap();
     let mut failed = None;
@@ -160,7 +160,7 @@ async fn filler() {
     let expected = names(&store).await;
     drop(store);
     // The disk may be too full for a backup, which gives a warning.
-    let again = JsonStore::open(Path::new(&directory)).unwrap().store;
+    let again = Store::open_files(Path::new(&directory)).unwrap().store;
     assert_eq!(names(&again).await, expected);
     eprintln!("held");
 }
@@ -210,7 +210,7 @@ async fn maker() {
         return;
     };
     let directory = Path::new(&directory);
-    let store = JsonStore::open(directory).unwrap().store;
+    let store = Store::open_files(directory).unwrap().store;
     store.put_server(&record("one")).await.unwrap();
     admin_token(directory, None).unwrap();
     instance_id(directory).unwrap();

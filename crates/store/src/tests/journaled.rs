@@ -20,7 +20,9 @@ const STILL: Sizes = Sizes {
 /// rest in the journal.
 async fn killed() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let store = JsonStore::open_with(directory.path(), STILL).unwrap().store;
+    let store = Store::open_files_with(directory.path(), STILL)
+        .unwrap()
+        .store;
     for name in ["one", "two", "three"] {
         store.put_server(&record(name)).await.unwrap();
     }
@@ -31,8 +33,8 @@ async fn killed() -> tempfile::TempDir {
     copy
 }
 
-fn warned(directory: &Path) -> (JsonStore, Vec<String>) {
-    let opened = JsonStore::open(directory).unwrap();
+fn warned(directory: &Path) -> (Store, Vec<String>) {
+    let opened = Store::open_files(directory).unwrap();
     (opened.store, opened.warnings)
 }
 
@@ -160,7 +162,9 @@ async fn f6_a_journal_makes_way_for_a_snapshot_when_it_grows() {
         journal: 10_000,
         small: 0,
     };
-    let store = JsonStore::open_with(directory.path(), sizes).unwrap().store;
+    let store = Store::open_files_with(directory.path(), sizes)
+        .unwrap()
+        .store;
     let length = |file| fs::metadata(directory.path().join(file)).unwrap().len();
     for i in 0..300 {
         store.put_server(&record(&format!("s{i}"))).await.unwrap();
@@ -174,7 +178,9 @@ async fn f6_a_journal_makes_way_for_a_snapshot_when_it_grows() {
 #[tokio::test]
 async fn e10_the_last_use_is_saved_but_not_by_who_uses_it() {
     let directory = tempfile::tempdir().unwrap();
-    let store = JsonStore::open_with(directory.path(), STILL).unwrap().store;
+    let store = Store::open_files_with(directory.path(), STILL)
+        .unwrap()
+        .store;
     let key = ApiKey::random().unwrap();
     let mut new = whole::new_entry(&[]);
     new.key = key.record(None);

@@ -34,8 +34,8 @@ fn rounds(few: usize, many: usize) -> usize {
     }
 }
 
-fn open(directory: &Path) -> JsonStore {
-    let opened = JsonStore::open(directory).unwrap();
+fn open(directory: &Path) -> Store {
+    let opened = Store::open_files(directory).unwrap();
     assert_eq!(opened.warnings, Vec::<String>::new());
     opened.store
 }
@@ -44,7 +44,7 @@ fn record(name: &str) -> ServerRecord {
     ServerRecord::new(ServerName::parse(name).unwrap())
 }
 
-async fn names(store: &JsonStore) -> Vec<String> {
+async fn names(store: &Store) -> Vec<String> {
     let servers = store.servers().await.unwrap();
     servers.iter().map(|r| r.name.to_string()).collect()
 }

@@ -16,24 +16,24 @@ mod tables;
 
 const ALL: OwnerScope = OwnerScope::Everyone;
 
-async fn open(cluster: &Cluster, database: &str) -> PostgresStore {
+async fn open(cluster: &Cluster, database: &str) -> Store {
     open_in(cluster, database, "public").await
 }
 
-async fn open_in(cluster: &Cluster, database: &str, schema: &str) -> PostgresStore {
+async fn open_in(cluster: &Cluster, database: &str, schema: &str) -> Store {
     let url = Secret::new(cluster.url(database));
     let schema = DatabaseSchema::parse(schema).unwrap();
-    PostgresStore::open(&url, &schema).await.unwrap()
+    Store::open_database(&url, &schema).await.unwrap()
 }
 
 async fn refused(url: &str) -> StoreError {
-    match PostgresStore::open(&Secret::new(url), &DatabaseSchema::default()).await {
+    match Store::open_database(&Secret::new(url), &DatabaseSchema::default()).await {
         Ok(_) => panic!("{url} was opened"),
         Err(error) => error,
     }
 }
 
-async fn tool(store: &dyn Store, name: &str) -> ToolId {
+async fn tool(store: &Store, name: &str) -> ToolId {
     let new = NewTool {
         owner: "me".into(),
         name: name.into(),
@@ -65,7 +65,7 @@ fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
     (key.digest(), new)
 }
 
-async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
+async fn entry(store: &Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
     let (key, new) = new_entry(tools);
     match store.create_entry(new, None).await.unwrap() {
         Creation::New(entry) => (key, entry.id),
@@ -75,7 +75,7 @@ async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
 
 /// Waits until the notifications of all changes so far have been read: an entry
 /// known to have changed is not served from memory. They arrive in order.
-async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
+async fn has_heard(store: &Store, cluster: &Cluster, database: &str) {
     let (key, id) = entry(store, &[]).await;
     let close = format!("update public.mcp_v2 set status = false where id = {id}");
     cluster.sql(database, &close);
@@ -85,7 +85,7 @@ async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
 
 /// Looks a key up as the edge does.
 async fn granted(
-    store: &dyn Store,
+    store: &Store,
     key: &KeyDigest,
 ) -> Result<Option<std::sync::Arc<Grant>>, StoreError> {
     match store.grant(key) {

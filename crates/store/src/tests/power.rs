@@ -113,7 +113,7 @@ async fn f6_answered_writes_survive_power_loss() {
         if answered.is_empty() {
             continue;
         }
-        let opened = JsonStore::open(&place.join("data")).unwrap();
+        let opened = Store::open_files(&place.join("data")).unwrap();
         for warning in &opened.warnings {
             assert!(warning.contains("was cut off"), "round {round}: {warning}");
         }

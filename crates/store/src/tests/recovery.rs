@@ -71,7 +71,7 @@ async fn f6_a_damaged_file_is_put_aside_and_the_backup_used() {
         };
         fs::write(directory.path().join(FILE), &damaged).unwrap();
 
-        let opened = JsonStore::open(directory.path()).unwrap();
+        let opened = Store::open_files(directory.path()).unwrap();
         assert_eq!(
             names(&opened.store).await,
             ["one", "two", "three"],
@@ -103,7 +103,7 @@ async fn f6_without_a_usable_backup_it_starts_empty_and_says_so() {
     let directory = prepared().await;
     fs::write(directory.path().join(FILE), b"x").unwrap();
     fs::write(directory.path().join(BACKUP), b"y").unwrap();
-    let opened = JsonStore::open(directory.path()).unwrap();
+    let opened = Store::open_files(directory.path()).unwrap();
     assert!(names(&opened.store).await.is_empty());
     assert!(
         opened.warnings[0].contains("starting empty"),
@@ -116,7 +116,7 @@ async fn f6_without_a_usable_backup_it_starts_empty_and_says_so() {
     let directory = prepared().await;
     fs::write(directory.path().join(FILE), b"x").unwrap();
     fs::remove_file(directory.path().join(BACKUP)).unwrap();
-    let opened = JsonStore::open(directory.path()).unwrap();
+    let opened = Store::open_files(directory.path()).unwrap();
     assert!(
         opened.warnings[0].contains("no backup"),
         "{:?}",
@@ -128,7 +128,7 @@ async fn f6_without_a_usable_backup_it_starts_empty_and_says_so() {
 async fn f6_a_missing_file_is_taken_from_the_backup() {
     let directory = prepared().await;
     fs::remove_file(directory.path().join(FILE)).unwrap();
-    let opened = JsonStore::open(directory.path()).unwrap();
+    let opened = Store::open_files(directory.path()).unwrap();
     assert_eq!(names(&opened.store).await, ["one", "two", "three"]);
     assert!(opened.warnings[0].contains("is missing"));
     assert!(directory.path().join(FILE).exists());
@@ -142,7 +142,7 @@ async fn f6_a_file_of_a_newer_portway_is_left_alone() {
         .unwrap()
         .replace("\"version\":1", "\"version\":2");
     fs::write(&path, &newer).unwrap();
-    let error = JsonStore::open(directory.path()).err().unwrap();
+    let error = Store::open_files(directory.path()).err().unwrap();
     assert!(matches!(error.kind, StoreErrorKind::Corrupt(_)));
     assert!(error.to_string().contains("newer Portway"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), newer);

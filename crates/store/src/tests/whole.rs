@@ -23,7 +23,7 @@ fn new_tool(name: String) -> NewTool {
     }
 }
 
-pub(super) async fn tools(store: &JsonStore, count: usize) -> Vec<ToolId> {
+pub(super) async fn tools(store: &Store, count: usize) -> Vec<ToolId> {
     let mut ids = Vec::new();
     for i in 0..count {
         let new = new_tool(format!("tool_{i}"));
@@ -62,7 +62,7 @@ async fn maker() {
         journal: 64 * 1024,
         small: 0,
     };
-    let opened = JsonStore::open_with(Path::new(&directory), sizes).unwrap();
+    let opened = Store::open_files_with(Path::new(&directory), sizes).unwrap();
     let store = Arc::new(opened.store);
     let listed = store.tools(&OwnerScope::Everyone, EVERY).await.unwrap();
     let ids: Vec<ToolId> = listed.items.iter().map(|tool| tool.id).collect();
@@ -108,7 +108,7 @@ async fn e5_a_killed_create_is_there_as_a_whole_or_not_at_all() {
         let lines = lines.filter_map(|line| line.strip_prefix("made ")?.strip_suffix('\n'));
         let ids = lines.map(|id| EntryId(id.parse().unwrap()));
 
-        let opened = JsonStore::open(&data).unwrap();
+        let opened = Store::open_files(&data).unwrap();
         for warning in &opened.warnings {
             assert!(warning.contains("was cut off"), "{warning}");
         }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::{JsonStore, Store};
+use crate::Store;
 use config::settings::ServeOptions;
 
 /// A project and a home of its own.
@@ -41,7 +41,7 @@ impl TestHome {
     /// Creates the files that a Portway from before marks leaves behind.
     fn fill(&self) {
         let data = self.data();
-        let store = JsonStore::open(&data).unwrap().store;
+        let store = Store::open_files(&data).unwrap().store;
         key::admin_token(&data, None).unwrap();
         key::session_secret(&data, None).unwrap();
         key::instance_id(&data).unwrap();
@@ -101,7 +101,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
     let house = TestHome::new();
     house.fill();
     let key = {
-        let opened = JsonStore::open(&house.data()).unwrap();
+        let opened = Store::open_files(&house.data()).unwrap();
         let key = crate::ApiKey::random().unwrap();
         let new = crate::NewEntry {
             owner: "me".into(),
@@ -136,7 +136,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
         assert_eq!(mode & 0o777, 0o600);
     }
     assert!(is_trusted(&settings).is_ok());
-    let store = JsonStore::open(&data).unwrap().store;
+    let store = Store::open_files(&data).unwrap().store;
     assert!(matches!(store.grant(&key), crate::GrantLookup::Yes(_)));
     drop(store);
     // From now on the directory is ours, and the new secrets are kept.

@@ -25,7 +25,7 @@ struct TestTools {
 }
 
 impl TestTools {
-    async fn of(store: &dyn Store) -> TestTools {
+    async fn of(store: &Store) -> TestTools {
         let names: Vec<String> = (0..N).map(|i| format!("t{i}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let anothers = new_tool(OTHER, "theirs");

@@ -150,7 +150,7 @@ enum GrantChange {
 }
 
 impl GrantChange {
-    async fn make(self, store: &dyn Store, entry: EntryId, tool: ToolId) {
+    async fn make(self, store: &Store, entry: EntryId, tool: ToolId) {
         match self {
             GrantChange::Disable => {
                 let done = store.update_entry(&ALL, entry, enabled(false)).await;

@@ -27,7 +27,7 @@ mod tools;
 #[async_trait]
 pub(crate) trait TestStore: Send + Sync {
     /// A second call is allowed only after the first store is dropped.
-    async fn open(&self) -> Arc<dyn Store>;
+    async fn open(&self) -> Arc<Store>;
 }
 
 /// One test per case, on the stores that `$fresh` makes: an async function that
@@ -150,8 +150,8 @@ mod json {
 
     #[async_trait]
     impl TestStore for InFiles {
-        async fn open(&self) -> Arc<dyn Store> {
-            let opened = JsonStore::open(self.0.path()).unwrap();
+        async fn open(&self) -> Arc<Store> {
+            let opened = Store::open_files(self.0.path()).unwrap();
             assert_eq!(opened.warnings, Vec::<String>::new());
             Arc::new(opened.store)
         }
@@ -173,10 +173,10 @@ mod postgres {
 
     #[async_trait]
     impl TestStore for InADatabase {
-        async fn open(&self) -> Arc<dyn Store> {
+        async fn open(&self) -> Arc<Store> {
             // Not the default, and a keyword that is a name only in quotes.
             let schema = DatabaseSchema::parse("user").unwrap();
-            Arc::new(PostgresStore::open(&self.0, &schema).await.unwrap())
+            Arc::new(Store::open_database(&self.0, &schema).await.unwrap())
         }
     }
 
@@ -225,11 +225,11 @@ fn new_tool(owner: &str, name: &str) -> NewTool {
     }
 }
 
-async fn tool(store: &dyn Store, name: &str) -> ToolRecord {
+async fn tool(store: &Store, name: &str) -> ToolRecord {
     made(store.create_tool(new_tool(ME, name), None).await)
 }
 
-async fn tools(store: &dyn Store, names: &[&str]) -> Vec<ToolId> {
+async fn tools(store: &Store, names: &[&str]) -> Vec<ToolId> {
     let mut ids = Vec::new();
     for name in names {
         ids.push(tool(store, name).await.id);
@@ -273,7 +273,7 @@ fn new_entry(name: &str, tools: &[ToolId]) -> (ApiKey, NewEntry) {
     (key, new)
 }
 
-async fn entry(store: &dyn Store, tools: &[ToolId]) -> (ApiKey, Entry) {
+async fn entry(store: &Store, tools: &[ToolId]) -> (ApiKey, Entry) {
     let (key, new) = new_entry("an entry", tools);
     (key, made(store.create_entry(new, None).await))
 }
@@ -294,7 +294,7 @@ fn new_instance(name: &str, extra: serde_json::Value) -> (ApiKey, NewInstance) {
 }
 
 /// The tools bound to an entry and whether each is enabled, in order.
-async fn bound(store: &dyn Store, entry: EntryId) -> Vec<(ToolId, bool)> {
+async fn bound(store: &Store, entry: EntryId) -> Vec<(ToolId, bool)> {
     let bound = store.bindings(&ALL, entry).await.unwrap().unwrap();
     let pairs = bound.iter().map(|one| {
         assert_eq!(one.binding.tool, one.tool.id);
@@ -303,7 +303,7 @@ async fn bound(store: &dyn Store, entry: EntryId) -> Vec<(ToolId, bool)> {
     pairs.collect()
 }
 
-async fn granted(store: &dyn Store, key: &ApiKey) -> Option<Arc<Grant>> {
+async fn granted(store: &Store, key: &ApiKey) -> Option<Arc<Grant>> {
     match store.grant(&key.digest()) {
         GrantLookup::Yes(grant) => Some(grant),
         GrantLookup::No => None,
@@ -312,13 +312,13 @@ async fn granted(store: &dyn Store, key: &ApiKey) -> Option<Arc<Grant>> {
 }
 
 /// The tool names that a key shows; `None` if it opens nothing.
-async fn visible(store: &dyn Store, key: &ApiKey) -> Option<Vec<String>> {
+async fn visible(store: &Store, key: &ApiKey) -> Option<Vec<String>> {
     let grant = granted(store, key).await?;
     Some(grant.tools.iter().map(|tool| tool.name.clone()).collect())
 }
 
 /// The numbers of tools, entries and old records.
-async fn counts(store: &dyn Store) -> (u64, u64, u64) {
+async fn counts(store: &Store) -> (u64, u64, u64) {
     (
         store.tools(&ALL, EVERY).await.unwrap().total,
         store.entries(&ALL, EVERY).await.unwrap().total,

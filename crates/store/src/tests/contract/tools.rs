@@ -97,7 +97,7 @@ fn server(name: &str) -> ServerName {
 
 /// An entry that has two tools and the resources of `files`, and a tool of
 /// another server.
-async fn of_files(store: &dyn Store) -> (ApiKey, EntryId, Vec<ToolId>) {
+async fn of_files(store: &Store) -> (ApiKey, EntryId, Vec<ToolId>) {
     let mut ids = tools(store, &["a", "b"]).await;
     let mut other = new_tool(ME, "c");
     other.server = "web".to_owned();
@@ -109,7 +109,7 @@ async fn of_files(store: &dyn Store) -> (ApiKey, EntryId, Vec<ToolId>) {
     (key, entry.id, ids)
 }
 
-async fn exposed(store: &dyn Store, entry: EntryId) -> (Vec<String>, Vec<String>) {
+async fn exposed(store: &Store, entry: EntryId) -> (Vec<String>, Vec<String>) {
     let entry = store.entry(&ALL, entry).await.unwrap().unwrap();
     (entry.exposes.resources, entry.exposes.prompts)
 }

@@ -231,7 +231,7 @@ async fn f1_the_tables_are_in_the_schema_that_is_set() {
         &format!(":{}/", pooler.port),
     );
     let schema = DatabaseSchema::parse("portway").unwrap();
-    let one = PostgresStore::open(&Secret::new(url), &schema)
+    let one = Store::open_database(&Secret::new(url), &schema)
         .await
         .unwrap();
     let two = open_in(cluster, &database, "portway").await;

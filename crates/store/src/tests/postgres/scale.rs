@@ -19,14 +19,14 @@ fn fill(cluster: &Cluster, database: &str, entries: usize) {
     );
 }
 
-async fn filled(cluster: &Cluster, entries: usize) -> PostgresStore {
+async fn filled(cluster: &Cluster, entries: usize) -> Store {
     let database = cluster.database();
     drop(open(cluster, &database).await);
     fill(cluster, &database, entries);
     open(cluster, &database).await
 }
 
-async fn create(store: &PostgresStore, tools: &[ToolId]) -> Duration {
+async fn create(store: &Store, tools: &[ToolId]) -> Duration {
     let (_, new) = new_entry(tools);
     let start = Instant::now();
     store.create_entry(new, None).await.unwrap();

@@ -177,7 +177,7 @@ async fn f7_a_pooler_by_transaction_is_refused() {
             &format!(":{}/", cluster.port),
             &format!(":{}/", pooler.port),
         );
-        let opened = PostgresStore::open(&Secret::new(url), &DatabaseSchema::default()).await;
+        let opened = Store::open_database(&Secret::new(url), &DatabaseSchema::default()).await;
         match opened {
             Ok(store) => {
                 assert!(works, "{mode}");
