@@ -22,7 +22,7 @@ use fleet::log::LogLine;
 use fleet::registry::{DesiredServer, EditBasis, RegistryError, SourceError, UpdateError};
 use gateway::record::ServerDetails;
 use gateway::servers::{ManagedServer, ServerManager};
-use store::{StoreError, StoreErrorKind};
+use store::{StoreError, StoreErrorKind, UniqueField};
 use wire::object;
 
 #[derive(Clone)]
@@ -308,13 +308,12 @@ impl From<StoreError> for ApiError {
                 let (operation, reason) = (&error.operation, error.kind.in_public());
                 ApiError::unavailable(format!("cannot {operation}: {reason}")).with_cause(&error)
             }
-            StoreErrorKind::Conflict { constraint } => {
-                let conflict = ApiError::conflict(error.to_string());
-                match *constraint {
-                    "the server's name" => conflict.with_field("name"),
-                    "the key" => conflict.with_field("api_key"),
-                    _ => conflict,
-                }
+            StoreErrorKind::Conflict(taken) => {
+                let field = match taken {
+                    UniqueField::Key => "api_key",
+                    UniqueField::ServerName => "name",
+                };
+                ApiError::conflict(error.to_string()).with_field(field)
             }
             StoreErrorKind::Refused { clash: true, .. } => ApiError::conflict(error.to_string()),
             StoreErrorKind::Quota { what, limit } => {

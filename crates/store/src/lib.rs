@@ -152,8 +152,8 @@ pub enum StoreErrorKind {
         pid: Option<u32>,
     },
     /// A rule of the data forbids it.
-    #[error("{constraint} is taken")]
-    Conflict { constraint: &'static str },
+    #[error("{0} is taken")]
+    Conflict(UniqueField),
     /// The tool does not exist, or has another owner.
     #[error("there is no tool {0}")]
     NoSuchTool(ToolId),
@@ -192,6 +192,15 @@ pub enum StoreErrorKind {
         path: PathBuf,
         source: Arc<io::Error>,
     },
+}
+
+/// A field that no two records may share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UniqueField {
+    #[error("the key")]
+    Key,
+    #[error("the server's name")]
+    ServerName,
 }
 
 impl StoreErrorKind {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::records::*;
 use super::state::{BoundEntry, CreateOutcome, Step, StoreState};
-use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp};
+use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp, UniqueField};
 use config::ServerName;
 
 pub(super) use migrate::{adopt, migrate};
@@ -59,8 +59,7 @@ pub(super) fn put_servers(state: &StoreState, records: Vec<ServerRecord>) -> Rul
     for record in &records {
         let owner = owners.entry(record.name.clone()).or_insert(record.id);
         if *owner != record.id {
-            let constraint = "the server's name";
-            return Err(StoreErrorKind::Conflict { constraint });
+            return Err(StoreErrorKind::Conflict(UniqueField::ServerName));
         }
     }
     Ok(((), records.into_iter().map(Step::Server).collect()))
@@ -184,8 +183,7 @@ fn bound(
 fn free(state: &StoreState, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let mut all = state.entries.values();
     if all.any(|held| held.entry.key.digest == *key) {
-        let constraint = "the key";
-        return Err(StoreErrorKind::Conflict { constraint });
+        return Err(StoreErrorKind::Conflict(UniqueField::Key));
     }
     Ok(())
 }
@@ -197,23 +195,11 @@ pub(super) fn create_entry(
 ) -> Ruling<Creation<Entry>> {
     let earlier = |id| Some(state.entries.get(&EntryId(id))?.entry.clone());
     create(state, once, earlier, || {
-        let id = EntryId(state.last.entry + 1);
-        let held = make_entry(state, id, new)?;
-        Ok((id.0, held.entry.clone(), vec![Step::Entry(Arc::new(held))]))
-    })
-}
-
-fn make_entry(
-    state: &StoreState,
-    id: EntryId,
-    new: NewEntry,
-) -> Result<BoundEntry, StoreErrorKind> {
-    free(state, &new.key.digest)?;
-    let now = Timestamp::now();
-    let bindings = bound(state, &new.owner, &[], &new.bindings)?;
-    Ok(BoundEntry {
-        entry: Entry {
-            id,
+        free(state, &new.key.digest)?;
+        let now = Timestamp::now();
+        let bindings = bound(state, &new.owner, &[], &new.bindings)?;
+        let entry = Entry {
+            id: EntryId(state.last.entry + 1),
             owner: new.owner,
             name: new.name,
             enabled: new.enabled,
@@ -222,8 +208,12 @@ fn make_entry(
             filter: new.filter,
             created_at: now,
             updated_at: now,
-        },
-        bindings,
+        };
+        let held = BoundEntry {
+            entry: entry.clone(),
+            bindings,
+        };
+        Ok((entry.id.0, entry, vec![Step::Entry(Arc::new(held))]))
     })
 }
 
@@ -380,8 +370,7 @@ pub(super) fn create_instance(
 fn free_for_instance(state: &StoreState, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let named = InstanceName::from(*key);
     if state.instance(&OwnerScope::Everyone, &named).is_some() {
-        let constraint = "the key";
-        return Err(StoreErrorKind::Conflict { constraint });
+        return Err(StoreErrorKind::Conflict(UniqueField::Key));
     }
     free(state, key)
 }

@@ -236,7 +236,7 @@ impl Registry {
             Ok(()) => edits.know(records),
             // Another replica has recorded the same name first: its id is used.
             Err(StoreError {
-                kind: StoreErrorKind::Conflict { .. },
+                kind: StoreErrorKind::Conflict(_),
                 ..
             }) => {
                 edits.know(self.store.servers().await?);

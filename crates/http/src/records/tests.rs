@@ -14,7 +14,7 @@ use crate::Principal;
 use config::Secret;
 use fleet::Publisher;
 use gateway::{Seal, Sessions, UserServers};
-use store::{StoreError, StoreErrorKind, ToolId};
+use store::{StoreError, StoreErrorKind, ToolId, UniqueField};
 
 struct RecordsFixture {
     router: axum::Router,
@@ -227,13 +227,7 @@ async fn f5_what_the_store_refuses_has_its_status() {
             409,
             "200 entries (PORTWAY_USER_ENTRIES)",
         ),
-        (
-            StoreErrorKind::Conflict {
-                constraint: "the key",
-            },
-            409,
-            "the key",
-        ),
+        (StoreErrorKind::Conflict(UniqueField::Key), 409, "the key"),
         (
             StoreErrorKind::Refused {
                 rule: "the constraint \"one_each\"".into(),

@@ -69,7 +69,7 @@ async fn refusal(
     own.rollback().await?;
     match fault.kind() {
         kind @ (StoreErrorKind::Refused { .. }
-        | StoreErrorKind::Conflict { .. }
+        | StoreErrorKind::Conflict(_)
         | StoreErrorKind::Unfit(_)) => Ok(Some(kind.to_string())),
         kind => Err(kind.into()),
     }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgQueryResult};
 
-use super::super::StoreErrorKind;
+use super::super::{StoreErrorKind, UniqueField};
 use super::namespace::COMPANION;
 
 /// Why an operation failed.
@@ -44,32 +44,21 @@ const LATE_CLASHES: &[&str] = &[
     "mcp_server_definition_pkey",
 ];
 
-/// Each constraint that a caller can violate, and what it protects.
-const TAKEN: &[(&str, &str)] = &[
-    ("mcp_v2_key", "the key"),
-    ("mcp_key", "the key"),
-    ("mcp_server_name", "the server's name"),
-];
-
-const UNFIT: &[(&str, &str)] = &[
-    ("mcp_v2_name_length", "the name"),
-    ("mcp_name_length", "the name"),
-    ("tool_name_length", "the name"),
-    ("mcp_server_name_length", "the server's name"),
-    ("mcp_server_definition_name_length", "the server's name"),
-    ("tool_description_length", "the description"),
-    ("tool_server_length", "the server"),
-    ("tool_tool_length", "the tool"),
-    ("mcp_v2_user_length", "the owner"),
-    ("mcp_user_length", "the owner"),
-    ("tool_user_length", "the owner"),
-    ("mcp_v2_hint_length", "the key's hint"),
-    ("mcp_hint_length", "the key's hint"),
-];
-
-fn known(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
-    let found = table.iter().find(|(constraint, _)| *constraint == name);
-    found.map(|(_, words)| *words)
+/// The error of a constraint of ours that a caller can violate.
+fn violated(constraint: &str) -> Option<StoreErrorKind> {
+    let unfit = match constraint {
+        "mcp_v2_key" | "mcp_key" => return Some(StoreErrorKind::Conflict(UniqueField::Key)),
+        "mcp_server_name" => return Some(StoreErrorKind::Conflict(UniqueField::ServerName)),
+        "mcp_v2_name_length" | "mcp_name_length" | "tool_name_length" => "the name",
+        "mcp_server_name_length" | "mcp_server_definition_name_length" => "the server's name",
+        "tool_description_length" => "the description",
+        "tool_server_length" => "the server",
+        "tool_tool_length" => "the tool",
+        "mcp_v2_user_length" | "mcp_user_length" | "tool_user_length" => "the owner",
+        "mcp_v2_hint_length" | "mcp_hint_length" => "the key's hint",
+        _ => return None,
+    };
+    Some(StoreErrorKind::Unfit(unfit))
 }
 
 /// Checks the change of a record that exists and is locked. PostgreSQL reports
@@ -250,11 +239,8 @@ fn function(context: &str) -> Option<&str> {
 fn database(error: &dyn DatabaseError) -> StoreErrorKind {
     let code = error.code().unwrap_or_default();
     let named = error.constraint().unwrap_or_default();
-    if let Some(constraint) = known(TAKEN, named) {
-        return StoreErrorKind::Conflict { constraint };
-    }
-    if let Some(what) = known(UNFIT, named) {
-        return StoreErrorKind::Unfit(what);
+    if let Some(violated) = violated(named) {
+        return violated;
     }
     let late = LATE_CLASHES.contains(&named) && code.starts_with("23");
     let may_be_rule = is_raised(error) || !late && !is_transient(&code);

@@ -75,7 +75,7 @@ async fn f4_missing_is_not_an_error_and_names_are_unique() {
     assert_eq!(store.servers().await.unwrap(), [first.clone(), second]);
 
     let clash = store.put_server(&record("one")).await.unwrap_err();
-    assert!(matches!(clash.kind, StoreErrorKind::Conflict { .. }));
+    assert!(matches!(clash.kind, StoreErrorKind::Conflict(_)));
     assert_eq!(
         clash.to_string(),
         "cannot save the server: the server's name is taken"

@@ -179,13 +179,13 @@ pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn TestStore) {
     let (_, mut new) = new_entry("another", &[]);
     new.key = key.record(None);
     let taken = store.create_entry(new, None).await.unwrap_err();
-    assert!(matches!(taken.kind, StoreErrorKind::Conflict { .. }));
+    assert!(matches!(taken.kind, StoreErrorKind::Conflict(_)));
     assert_eq!(
         taken.to_string(),
         "cannot create MCP instance: the key is taken"
     );
     let taken = kind(store.replace_key(&ALL, second.id, key.record(None)).await);
-    assert!(matches!(taken, StoreErrorKind::Conflict { .. }));
+    assert!(matches!(taken, StoreErrorKind::Conflict(_)));
     assert_eq!(store.entry(&ALL, second.id).await.unwrap(), Some(second));
     assert_eq!(counts(&*store).await, (0, 2, 0));
     assert_eq!(granted(&*store, &key).await.unwrap().entry, first.id);

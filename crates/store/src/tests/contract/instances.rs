@@ -80,7 +80,7 @@ pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn TestStore) {
     let (_, new) = new_instance("old", json!({}));
     made(store.create_instance(new.clone(), None).await);
     let taken = store.create_instance(new, None).await.unwrap_err();
-    assert!(matches!(taken.kind, StoreErrorKind::Conflict { .. }));
+    assert!(matches!(taken.kind, StoreErrorKind::Conflict(_)));
     assert_eq!(
         taken.to_string(),
         "cannot create MCP instance: the key is taken"
@@ -144,11 +144,11 @@ pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Test
     };
     for taken in [&taken, &of_entry] {
         let refused = kind(store.update_instance(&ALL, &named, to(taken)).await);
-        assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+        assert!(matches!(refused, StoreErrorKind::Conflict(_)));
         let (_, mut new) = new_instance("third", json!({}));
         new.key = taken.record(None);
         let refused = kind(store.create_instance(new, None).await);
-        assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+        assert!(matches!(refused, StoreErrorKind::Conflict(_)));
     }
     let found = store.instance(&ALL, &named).await.unwrap();
     assert_eq!(found, Some(old.clone()), "nothing of it is changed");
@@ -260,7 +260,7 @@ pub(super) async fn e9_migrating_is_all_or_none(place: &dyn TestStore) {
     made(store.create_entry(new, None).await);
     let before = counts(&*store).await;
     let refused = kind(store.migrate_instances().await);
-    assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+    assert!(matches!(refused, StoreErrorKind::Conflict(_)));
     assert_eq!(counts(&*store).await, before);
     assert!(
         store

@@ -251,7 +251,7 @@ pub(super) async fn e10_a_key_is_taken_once(place: &dyn TestStore) {
     let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     assert_eq!(done, 1);
     for error in outcomes.into_iter().filter_map(Result::err) {
-        assert!(matches!(error.kind, StoreErrorKind::Conflict { .. }));
+        assert!(matches!(error.kind, StoreErrorKind::Conflict(_)));
     }
     assert_eq!(counts(&*store).await, (0, 1, 0));
 }
