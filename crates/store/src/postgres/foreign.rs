@@ -13,92 +13,49 @@ use super::namespace::{Namespace, companion};
 /// the database may add columns to it.
 struct CatalogTable {
     name: &'static str,
-    columns: &'static [(&'static str, &'static str)],
+    /// Each with its type, as the migration writes them.
+    columns: &'static str,
     /// A name that no other application would use.
     constraint: &'static str,
 }
 
-const TEXT: &str = "text";
-const BIGINT: &str = "bigint";
-const BOOLEAN: &str = "boolean";
-const BYTEA: &str = "bytea";
-const MOMENT: &str = "timestamp with time zone";
-
 const TABLES: &[CatalogTable] = &[
     CatalogTable {
         name: "mcp",
-        columns: &[
-            ("id", BIGINT),
-            ("user_id", TEXT),
-            ("name", TEXT),
-            ("status", BOOLEAN),
-            ("key_digest", BYTEA),
-            ("key_hint", TEXT),
-            ("extra", "json"),
-        ],
+        columns: "id bigint, user_id text, name text, status boolean, key_digest bytea, \
+                  key_hint text, extra json",
         constraint: "mcp_key",
     },
     CatalogTable {
         name: "mcp_v2",
-        columns: &[
-            ("id", BIGINT),
-            ("user_id", TEXT),
-            ("name", TEXT),
-            ("status", BOOLEAN),
-            ("key_digest", BYTEA),
-            ("key_hint", TEXT),
-            ("exposed_resources", "text[]"),
-            ("exposed_prompts", "text[]"),
-        ],
+        columns: "id bigint, user_id text, name text, status boolean, key_digest bytea, \
+                  key_hint text, exposed_resources text[], exposed_prompts text[]",
         constraint: "mcp_v2_key",
     },
     CatalogTable {
         name: "tool",
-        columns: &[
-            ("id", BIGINT),
-            ("user_id", TEXT),
-            ("name", TEXT),
-            ("description", TEXT),
-            ("server", TEXT),
-            ("tool", TEXT),
-        ],
+        columns: "id bigint, user_id text, name text, description text, server text, tool text",
         constraint: "tool_of_user",
     },
     CatalogTable {
         name: "mcp_binding",
-        columns: &[
-            ("id", BIGINT),
-            ("mcp_id", BIGINT),
-            ("tool_id", BIGINT),
-            ("user_id", TEXT),
-            ("tool_name", TEXT),
-            ("status", BOOLEAN),
-        ],
+        columns: "id bigint, mcp_id bigint, tool_id bigint, user_id text, tool_name text, \
+                  status boolean",
         constraint: "mcp_binding_once",
     },
     CatalogTable {
         name: "mcp_server",
-        columns: &[
-            ("id", "uuid"),
-            ("seq", BIGINT),
-            ("name", TEXT),
-            ("run", BOOLEAN),
-        ],
+        columns: "id uuid, seq bigint, name text, run boolean",
         constraint: "mcp_server_name",
     },
     CatalogTable {
         name: "mcp_server_definition",
-        columns: &[("name", TEXT), ("definition", "json")],
+        columns: "name text, definition json",
         constraint: "mcp_server_definition_name_length",
     },
     CatalogTable {
         name: "mcp_idempotency",
-        columns: &[
-            ("key", BYTEA),
-            ("body", BYTEA),
-            ("made", BIGINT),
-            ("created_at", MOMENT),
-        ],
+        columns: "key bytea, body bytea, made bigint, created_at timestamp with time zone",
         constraint: "mcp_idempotency_key_is_a_digest",
     },
 ];
@@ -160,11 +117,9 @@ impl CatalogFindings {
             None => "Set SUPABASE_DB_SCHEMA".to_owned(),
         };
         text += " to keep Portway's tables in a schema of their own";
-        let tables = self
-            .taken
-            .iter()
-            .filter_map(|(name, _)| name.strip_prefix("the table "));
-        if let Some(table) = tables.into_iter().find(|name| name.ends_with(".mcp")) {
+        let taken = self.taken.iter();
+        let mut tables = taken.filter_map(|(name, _)| name.strip_prefix("the table "));
+        if let Some(table) = tables.find(|name| name.ends_with(".mcp")) {
             text += &format!(", then bring its records along with portway migrate --from {table}");
         }
         Err(StoreErrorKind::Setup(text))
@@ -194,22 +149,22 @@ pub(super) async fn look(
     let mut found = CatalogFindings::default();
     let mut ours = HashSet::new();
     for table in TABLES {
-        match relations.get(table.name) {
-            None => {}
-            Some(relation) => match table.mismatch(relation, made_by_us) {
-                None => {
-                    ours.insert(table.name);
-                }
-                Some(why) => {
-                    let name = format!("the table {}.{}", namespace.schema(), table.name);
-                    if table.is_marked(relation) {
-                        ours.insert(table.name);
-                        found.changed.push((name, why));
-                    } else {
-                        found.taken.push((name, why));
-                    }
-                }
-            },
+        let Some(relation) = relations.get(table.name) else {
+            continue;
+        };
+        let mismatch = table.mismatch(relation, made_by_us);
+        let marked = table.is_marked(relation);
+        if marked || mismatch.is_none() {
+            ours.insert(table.name);
+        }
+        if let Some(why) = mismatch {
+            let name = format!("the table {}.{}", namespace.schema(), table.name);
+            let problems = if marked {
+                &mut found.changed
+            } else {
+                &mut found.taken
+            };
+            problems.push((name, why));
         }
     }
     for index in INDEXES {
@@ -250,11 +205,9 @@ impl CatalogTable {
         if !matches!(found.kind.as_str(), "r" | "p") {
             return Some("it is no table".into());
         }
-        let missing = self
-            .columns
-            .iter()
-            .find(|(name, kind)| !found.columns.contains(&format!("{name} {kind}")));
-        if let Some((name, kind)) = missing {
+        let mut columns = self.columns.split(", ");
+        let missing = columns.find(|column| !found.columns.contains(*column));
+        if let Some((name, kind)) = missing.and_then(|column| column.split_once(' ')) {
             return Some(format!("it has no column {name} of type {kind}"));
         }
         let ours = made_by_us || self.is_marked(found);
@@ -380,13 +333,11 @@ async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, D
 /// The first of a few names that is free together with its companion.
 async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, DbError> {
     let numbered = (2..10).map(|n| format!("portway_{n}"));
-    let candidates: Vec<String> = std::iter::once("portway".to_owned())
-        .chain(numbered)
-        .collect();
+    let mut candidates = std::iter::once("portway".to_owned()).chain(numbered);
     let there: Vec<String> =
         sqlx::query_scalar("select nspname::text from pg_namespace where nspname like 'portway%'")
             .fetch_all(connection)
             .await?;
     let free = |name: &String| !there.contains(name) && !there.contains(&companion(name));
-    Ok(candidates.into_iter().find(free))
+    Ok(candidates.find(free))
 }

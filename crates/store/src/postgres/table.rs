@@ -20,8 +20,8 @@ type FromRow<T> = Result<T, sqlx::Error>;
 pub(in super::super) trait RecordTable: Clone + Send + 'static {
     const NAME: &'static str;
     /// Written once, when the record is created.
-    const FIXED: &'static [&'static str];
-    const COLUMNS: &'static [&'static str];
+    const FIXED: &'static str;
+    const COLUMNS: &'static str;
 
     /// Oldest first.
     fn all(state: &StoreState) -> impl Iterator<Item = &Self>;
@@ -36,21 +36,10 @@ pub(in super::super) trait RecordTable: Clone + Send + 'static {
 
 impl RecordTable for Entry {
     const NAME: &'static str = "mcp_v2";
-    const FIXED: &'static [&'static str] = &["user_id", "created_at"];
-    const COLUMNS: &'static [&'static str] = &[
-        "name",
-        "status",
-        "key_digest",
-        "key_hint",
-        "key_created_at",
-        "expires_at",
-        "last_used_at",
-        "exposed_resources",
-        "exposed_prompts",
-        "filter_allow",
-        "filter_deny",
-        "updated_at",
-    ];
+    const FIXED: &'static str = "user_id, created_at";
+    const COLUMNS: &'static str = "name, status, \
+        key_digest, key_hint, key_created_at, expires_at, last_used_at, \
+        exposed_resources, exposed_prompts, filter_allow, filter_deny, updated_at";
 
     fn all(state: &StoreState) -> impl Iterator<Item = &Entry> {
         state.entries.values().map(|held| &held.entry)
@@ -98,9 +87,8 @@ impl RecordTable for Entry {
 
 impl RecordTable for ToolRecord {
     const NAME: &'static str = "tool";
-    const FIXED: &'static [&'static str] = &["user_id", "created_at"];
-    const COLUMNS: &'static [&'static str] =
-        &["name", "description", "server", "tool", "updated_at"];
+    const FIXED: &'static str = "user_id, created_at";
+    const COLUMNS: &'static str = "name, description, server, tool, updated_at";
 
     fn all(state: &StoreState) -> impl Iterator<Item = &ToolRecord> {
         state.tools.values().map(|tool| &**tool)
@@ -143,19 +131,9 @@ impl RecordTable for ToolRecord {
 
 impl RecordTable for Instance {
     const NAME: &'static str = "mcp";
-    const FIXED: &'static [&'static str] = &["created_at"];
-    const COLUMNS: &'static [&'static str] = &[
-        "user_id",
-        "name",
-        "status",
-        "key_digest",
-        "key_hint",
-        "key_created_at",
-        "expires_at",
-        "last_used_at",
-        "extra",
-        "updated_at",
-    ];
+    const FIXED: &'static str = "created_at";
+    const COLUMNS: &'static str = "user_id, name, status, \
+        key_digest, key_hint, key_created_at, expires_at, last_used_at, extra, updated_at";
 
     fn all(state: &StoreState) -> impl Iterator<Item = &Instance> {
         state.instances.values().map(|instance| &**instance)
@@ -199,14 +177,17 @@ impl RecordTable for Instance {
 /// The columns of a table, as [`RecordTable::from_row`] reads them: times in
 /// milliseconds since 1970, JSON as text.
 pub(super) fn columns<R: RecordTable>() -> String {
-    let all = R::FIXED.iter().chain(R::COLUMNS);
-    all.fold("id".to_owned(), |list, column| match *column {
+    all_columns::<R>().fold("id".to_owned(), |list, column| match column {
         "extra" => list + ", extra::text as extra",
         column if column.ends_with("_at") => {
             format!("{list}, (extract(epoch from {column}) * 1000)::bigint as {column}")
         }
         column => list + ", " + column,
     })
+}
+
+fn all_columns<R: RecordTable>() -> impl Iterator<Item = &'static str> {
+    R::FIXED.split(", ").chain(R::COLUMNS.split(", "))
 }
 
 /// The placeholder of a column's value in a write.
@@ -235,9 +216,8 @@ pub(super) async fn insert<R: RecordTable>(
     tx: &mut PgConnection,
     record: &R,
 ) -> Result<(), DbError> {
-    let all = || R::FIXED.iter().chain(R::COLUMNS);
     let (mut names, mut values) = ("id".to_owned(), "$1".to_owned());
-    for (column, number) in all().zip(2..) {
+    for (column, number) in all_columns::<R>().zip(2..) {
         names = names + ", " + column;
         values = values + ", " + &value(column, number);
     }
@@ -251,7 +231,7 @@ pub(super) async fn update<R: RecordTable>(
     tx: &mut PgConnection,
     record: &R,
 ) -> Result<(), DbError> {
-    let set = R::COLUMNS.iter().zip(2..);
+    let set = R::COLUMNS.split(", ").zip(2..);
     let set: Vec<String> = set
         .map(|(column, number)| format!("{column} = {}", value(column, number)))
         .collect();
