@@ -85,8 +85,10 @@ impl Store {
 
     /// Connects, brings the tables up to date and loads the grants.
     pub async fn open_database(url: &Secret, schema: &DatabaseSchema) -> StoreResult<Store> {
+        let opened = PostgresStore::open(url, schema).await;
+        let database = opened.map_err(|fault| fault.during("open the database"))?;
         Ok(Store {
-            backend: Backend::Database(PostgresStore::open(url, schema).await?),
+            backend: Backend::Database(database),
             limits: None,
             _lock: None,
         })

@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, JournalEnd};
 use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
-use super::postgres::PostgresStore;
 use super::records::{Instance, KeyHolder, ToolRecord};
 use super::state::{Step, StoreState};
-use super::{KeyDigest, StoreError, StoreErrorKind};
+use super::{KeyDigest, StoreError, StoreErrorKind, postgres};
 use config::settings::{Settings, StorageType};
-use config::{DatabaseSchema, Secret};
 
 /// The records in a data directory.
 pub struct FilesReport {
@@ -96,7 +94,7 @@ impl StoredRecords {
 pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreError> {
     match (settings.storage, &settings.supabase_db_url) {
         (StorageType::Supabase, Some(url)) => {
-            PostgresStore::contents(url, &settings.supabase_db_schema).await
+            postgres::contents(url, &settings.supabase_db_schema).await
         }
         (StorageType::Supabase, None) => {
             let text = "SUPABASE_DB_URL is not set".to_owned();
@@ -143,14 +141,6 @@ fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
     }
     contents.add_instances();
     Ok(contents)
-}
-
-/// Connects as a start does, tests notifications, and reads the tables.
-pub async fn examine_database(
-    url: &Secret,
-    schema: &DatabaseSchema,
-) -> Result<DatabaseReport, StoreError> {
-    PostgresStore::examine(url, schema).await
 }
 
 #[cfg(test)]

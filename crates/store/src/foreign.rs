@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::postgres::PostgresStore;
 use super::records::{ADMIN, EntryId, Instance};
 use super::snapshot::SnapshotFile;
-use super::{ApiKey, StoreError, StoreErrorKind, Timestamp, file};
+use super::{ApiKey, StoreError, StoreErrorKind, Timestamp, file, postgres};
 use config::Secret;
 
 /// More than any application of this kind has.
@@ -96,7 +95,7 @@ pub async fn foreign_table(
     schema: &str,
     table: &str,
 ) -> Result<Vec<ForeignRecord>, StoreError> {
-    let rows = PostgresStore::rows_of(url, schema, table).await?;
+    let rows = postgres::rows_of(url, schema, table).await?;
     let members = |text: &String| serde_json::from_str::<Map<String, Value>>(text).ok();
     let mut rows: Vec<Map<String, Value>> = rows.iter().filter_map(members).collect();
     rows.sort_by_key(|row| first(row, ID).and_then(Value::as_i64));

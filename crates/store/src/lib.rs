@@ -47,14 +47,13 @@ mod writers;
 pub use address_owner::{AddressOwner, address_owner};
 pub use backend::{OpenedStore, Store, open};
 pub use digest::{ApiKey, KEY_PREFIX, KeyDigest};
-pub use examine::{
-    DatabaseReport, FilesReport, StoredRecords, examine_database, examine_files, stored_records,
-};
+pub use examine::{DatabaseReport, FilesReport, StoredRecords, examine_files, stored_records};
 pub use foreign::{ForeignRecord, foreign_file, foreign_table};
 pub use grant::{CallsInFlight, Grant, GrantDirectory};
 pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
 pub use passing::is_passing;
+pub use postgres::examine_database;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
     ADMIN, Adoption, Binding, BoundTool, Creation, Entry, EntryChange, EntryId, ExposedServers,

@@ -26,13 +26,13 @@ use std::time::Duration;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::examine::{DatabaseReport, StoredRecords};
 use super::records::EntryId;
 use super::{StoreError, StoreErrorKind};
 use config::{DatabaseSchema, Secret};
-use database::{Database, DbFuture, LIMIT, LONG};
+use database::{Database, DbFuture, LIMIT, LONG, OperationKind, within};
 use fault::DbError;
 use listen::MirrorKeeper;
 use mirror::Mirror;
@@ -55,12 +55,7 @@ impl PostgresStore {
     pub(super) async fn open(
         url: &Secret,
         schema: &DatabaseSchema,
-    ) -> Result<PostgresStore, StoreError> {
-        let opened = Self::try_open(url, schema).await;
-        opened.map_err(|fault| fault.kind().during("open the database"))
-    }
-
-    async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, DbError> {
+    ) -> Result<PostgresStore, DbError> {
         let database = Arc::new(Database::new(url, schema)?);
         // Not through the pool, which would retry without reporting the reason.
         let mut connection = database.connect().await?;
@@ -82,59 +77,13 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// Reads the database without changing anything in it.
-    pub(super) async fn examine(
-        url: &Secret,
-        schema: &DatabaseSchema,
-    ) -> Result<DatabaseReport, StoreError> {
-        let examined = Self::try_examine(url, schema).await;
-        examined.map_err(|fault| fault.kind().during("use the database"))
-    }
-
-    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<DatabaseReport, DbError> {
-        let database = Database::new(url, schema)?;
-        let mut connection = database.connect().await?;
-        let mut listener = listen::listen(&database).await?;
-        listen::self_test(&database, &mut listener).await?;
-        let found = schema::examine(&mut connection, &database.namespace).await?;
-        drop(connection.close_hard().await);
-        Ok(found)
-    }
-
-    /// All records that a migration reads, without changing anything.
-    pub(super) async fn contents(
-        url: &Secret,
-        schema: &DatabaseSchema,
-    ) -> Result<StoredRecords, StoreError> {
-        let read = async {
-            let database = Database::new(url, schema)?;
-            adopt::contents(&mut database.connect().await?, &database.namespace).await
-        };
-        let read = timeout(LONG, read).await.unwrap_or(Err(DbError::Late));
-        read.map_err(|fault| fault.kind().during("read the database"))
-    }
-
-    /// The rows of a table of another application, each as JSON.
-    pub(super) async fn rows_of(
-        url: &Secret,
-        schema: &str,
-        table: &str,
-    ) -> Result<Vec<String>, StoreError> {
-        let read = async {
-            let database = Database::new(url, &DatabaseSchema::default())?;
-            adopt::rows_of(&mut database.connect().await?, schema, table).await
-        };
-        let read = timeout(LONG, read).await.unwrap_or(Err(DbError::Late));
-        read.map_err(|fault| fault.kind().during("read the table"))
-    }
-
     async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        let outcome = self.database.read(LIMIT, work).await;
-        outcome.map_err(|fault| fault.kind().during(operation))
+        let outcome = self.database.run(LIMIT, OperationKind::Read, work).await;
+        outcome.map_err(|fault| fault.during(operation))
     }
 
     /// Runs a change. Once this returns, no call uses access that the change
@@ -149,22 +98,65 @@ impl PostgresStore {
         + 'static,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + limit + (IN_FORCE - LIMIT);
-        let outcome = self.database.write(limit, work).await;
-        let (value, touched) = outcome.map_err(|fault| fault.kind().during(operation))?;
+        let outcome = self.database.run(limit, OperationKind::Write, work).await;
+        let (value, touched) = outcome.map_err(|fault| fault.during(operation))?;
         if touched.is_empty() {
             return Ok(value);
         }
         let refreshed = timeout_at(deadline, self.mirror.refresh(touched)).await;
-        let late = || {
-            Err(StoreErrorKind::Unavailable(
-                "the change is saved but not in force yet".into(),
-            ))
-        };
-        refreshed
-            .unwrap_or_else(|_| late())
-            .map_err(|kind| kind.during(operation))?;
+        let refreshed = refreshed.unwrap_or_else(|_| {
+            let late = "the change is saved but not in force yet";
+            Err(StoreErrorKind::Unavailable(late.into()))
+        });
+        refreshed.map_err(|kind| kind.during(operation))?;
         Ok(value)
     }
+}
+
+/// Connects as a start does, tests notifications, and reads the tables.
+pub async fn examine_database(
+    url: &Secret,
+    schema: &DatabaseSchema,
+) -> Result<DatabaseReport, StoreError> {
+    let examining = async {
+        let database = Database::new(url, schema)?;
+        let mut connection = database.connect().await?;
+        let mut listener = listen::listen(&database).await?;
+        listen::self_test(&database, &mut listener).await?;
+        let found = schema::examine(&mut connection, &database.namespace).await?;
+        drop(connection.close_hard().await);
+        Ok(found)
+    };
+    examining
+        .await
+        .map_err(|fault: DbError| fault.during("use the database"))
+}
+
+/// All records that a migration reads, without changing anything.
+pub(super) async fn contents(
+    url: &Secret,
+    schema: &DatabaseSchema,
+) -> Result<StoredRecords, StoreError> {
+    let read = async {
+        let database = Database::new(url, schema)?;
+        adopt::contents(&mut database.connect().await?, &database.namespace).await
+    };
+    let read = within(LONG, read).await;
+    read.map_err(|fault| fault.during("read the database"))
+}
+
+/// The rows of a table of another application, each as JSON.
+pub(super) async fn rows_of(
+    url: &Secret,
+    schema: &str,
+    table: &str,
+) -> Result<Vec<String>, StoreError> {
+    let read = async {
+        let database = Database::new(url, &DatabaseSchema::default())?;
+        adopt::rows_of(&mut database.connect().await?, schema, table).await
+    };
+    let read = within(LONG, read).await;
+    read.map_err(|fault| fault.during("read the table"))
 }
 
 impl Drop for PostgresStore {

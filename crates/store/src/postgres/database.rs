@@ -75,16 +75,13 @@ impl Database {
 
     /// A connection outside the pool, without time limits of its own.
     pub(super) async fn connect(&self) -> Result<PgConnection, DbError> {
-        let search_path = self.namespace.search_path();
         let connecting = async {
             let mut connection = self.options.connect().await?;
-            let search_path = sqlx::AssertSqlSafe(search_path);
+            let search_path = sqlx::AssertSqlSafe(self.namespace.search_path());
             connection.execute(search_path).await?;
             Ok(connection)
         };
-        timeout(LIMIT, connecting)
-            .await
-            .map_err(|_| DbError::Late)?
+        within(LIMIT, connecting).await
     }
 
     /// A pool of one, for a listener.
@@ -98,8 +95,7 @@ impl Database {
     }
 
     pub(super) fn renew(&self) {
-        let fresh = Arc::new(pool(&self.options, &self.namespace, self.origin));
-        *self.pool.write() = fresh;
+        self.renew_from(&self.pool());
     }
 
     /// Replaces the pool after one connection of `stale` was dead or had
@@ -113,54 +109,20 @@ impl Database {
     }
 
     fn pool(&self) -> Arc<PgPool> {
-        let pool = self.pool.read();
-        pool.clone()
+        self.pool.read().clone()
     }
 
-    /// Runs an operation that only reads.
-    pub(super) async fn read<T: Send + 'static>(
-        self: &Arc<Self>,
-        limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, DbError> {
-        self.not_away()?;
-        self.run(limit, OperationKind::Read, work).await
-    }
-
-    /// Runs a transaction: all of it, or nothing.
-    pub(super) async fn write<T: Send + 'static>(
-        self: &Arc<Self>,
-        limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, DbError> {
-        self.not_away()?;
-        self.run(limit, OperationKind::Write, work).await
-    }
-
-    /// Like [`Database::read`], for callers that test the connection.
-    pub(super) async fn try_read<T: Send + 'static>(
-        self: &Arc<Self>,
-        limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, DbError> {
-        self.run(limit, OperationKind::Read, work).await
-    }
-
-    /// Fails at once if the database is known to be unreachable.
-    fn not_away(&self) -> Result<(), DbError> {
-        if self.status.is_away() {
-            Err(DbError::Away)
-        } else {
-            Ok(())
-        }
-    }
-
-    async fn run<T: Send + 'static>(
+    /// Runs an operation in the time limit, unless the database is known to be
+    /// unreachable.
+    pub(super) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
         kind: OperationKind,
         work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
     ) -> Result<T, DbError> {
+        if kind != OperationKind::Test && self.status.is_away() {
+            return Err(DbError::Away);
+        }
         let place = OperationSlot::take(self)
             .ok_or_else(|| unavailable("too many wait for the database"))?;
         let database = self.clone();
@@ -203,6 +165,14 @@ impl Database {
     }
 }
 
+/// Runs work that opens or reads the database by itself.
+pub(super) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, DbError>>,
+) -> Result<T, DbError> {
+    timeout(limit, work).await.unwrap_or(Err(DbError::Late))
+}
+
 struct FailedAttempt {
     fault: DbError,
     /// COMMIT was sent and got no response: the change may have been made.
@@ -225,7 +195,7 @@ async fn once<T>(
     let mut committing = false;
     let doing = async {
         match kind {
-            OperationKind::Read => work(&mut connection).await,
+            OperationKind::Read | OperationKind::Test => work(&mut connection).await,
             OperationKind::Write => {
                 let mut transaction = connection.begin().await?;
                 let done = work(&mut transaction).await?;
@@ -249,9 +219,12 @@ async fn once<T>(
     })
 }
 
-#[derive(Clone, Copy)]
-enum OperationKind {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OperationKind {
     Read,
+    /// A read that tests the connection, so it is tried in any case.
+    Test,
+    /// A transaction: all of it, or nothing.
     Write,
 }
 

@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgQueryResult};
 
-use super::super::{StoreErrorKind, UniqueField};
+use super::super::{StoreError, StoreErrorKind, UniqueField};
 use super::namespace::COMPANION;
 
 /// Why an operation failed.
 #[derive(Debug)]
-pub(super) enum DbError {
+pub(in super::super) enum DbError {
     /// A rule of the data forbids it.
     Rule(StoreErrorKind),
     Sql(sqlx::Error),
@@ -161,6 +161,10 @@ impl DbError {
             Some(_) => constraint.is_some_and(|name| LATE_CLASHES.contains(&name)),
             None => false,
         }
+    }
+
+    pub(in super::super) fn during(self, operation: &'static str) -> StoreError {
+        self.kind().during(operation)
     }
 
     pub(super) fn kind(self) -> StoreErrorKind {

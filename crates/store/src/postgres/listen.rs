@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::super::records::EntryId;
 use super::super::{StoreChange, StoreErrorKind, Timestamp};
-use super::database::{Database, LIMIT, USE};
+use super::database::{Database, LIMIT, OperationKind, USE, within};
 use super::fault::DbError;
 use super::mirror::Mirror;
 use super::table::moment;
@@ -45,7 +45,7 @@ pub(super) async fn listen(database: &Database) -> Result<PgListener, DbError> {
         listener.listen(database.namespace.channel()).await?;
         Ok(listener)
     };
-    timeout(LIMIT, making).await.map_err(|_| DbError::Late)?
+    within(LIMIT, making).await
 }
 
 /// Checks whether notifications arrive here at all: a transaction pooler
@@ -202,7 +202,7 @@ impl MirrorKeeper {
             return;
         }
         let known = fresh.clone();
-        let written = self.database.write(LIMIT, move |tx| {
+        let written = self.database.run(LIMIT, OperationKind::Write, move |tx| {
             let fresh = fresh.clone();
             Box::pin(async move { note_last_use(tx, &fresh).await })
         });
@@ -211,6 +211,7 @@ impl MirrorKeeper {
         }
     }
 }
+
 /// Writes the times of last use; sends no notification.
 async fn note_last_use(
     tx: &mut PgConnection,

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
 use super::super::{Grant, GrantDirectory, KeyDigest, StoreChange, StoreErrorKind};
-use super::database::{Database, LONG};
+use super::database::{Database, LONG, OperationKind};
 use super::fault::DbError;
 use super::table::{self, RecordTable, columns};
 
@@ -88,22 +88,13 @@ impl Mirror {
     /// Makes a committed change take effect. Once this returns, no call uses
     /// access that the change removed.
     pub(super) async fn refresh(&self, entries: Vec<EntryId>) -> Result<(), StoreErrorKind> {
-        let wanted = MirrorScope {
-            entries,
-            ..MirrorScope::default()
-        };
-        let leaving = self.request(wanted)?.await;
-        let leaving = leaving.unwrap_or_else(|_| Err(closed()))?;
+        let leaving = self.request(MirrorScope::entries(entries))?.await?;
         GrantDirectory::settle(&leaving).await
     }
 
     /// Like [`Mirror::refresh`], without waiting for it.
     pub(super) fn refresh_soon(&self, entries: Vec<EntryId>) {
-        let wanted = MirrorScope {
-            entries,
-            ..MirrorScope::default()
-        };
-        if self.request(wanted).is_err() {
+        if self.request(MirrorScope::entries(entries)).is_err() {
             self.doubt.notify_one();
         }
     }
@@ -113,8 +104,7 @@ impl Mirror {
             keys: vec![key],
             ..MirrorScope::default()
         };
-        let asked = self.request(wanted)?.await;
-        asked.unwrap_or_else(|_| Err(closed()))?;
+        self.request(wanted)?.await?;
         Ok(self.grants.find(&key))
     }
 
@@ -125,20 +115,20 @@ impl Mirror {
             in_step,
             ..MirrorScope::default()
         };
-        let leaving = self.request(wanted)?.await;
-        leaving.unwrap_or_else(|_| Err(closed()))?;
+        self.request(wanted)?.await?;
         Ok(())
     }
 
     fn request(
         &self,
         wanted: MirrorScope,
-    ) -> Result<oneshot::Receiver<Result<ClosedGrants, MirrorError>>, MirrorError> {
+    ) -> Result<impl Future<Output = Result<ClosedGrants, MirrorError>> + use<>, MirrorError> {
         let (reply, answered) = oneshot::channel();
         let request = MirrorRead { wanted, reply };
         let sent = self.requests.try_send(request);
         sent.map_err(|_| MirrorError::here("too many wait for the database"))?;
-        Ok(answered)
+        let closed = |_| Err(MirrorError::here("the store is closed"));
+        Ok(async move { answered.await.unwrap_or_else(closed) })
     }
 
     pub(super) fn tell(&self, change: StoreChange) {
@@ -155,10 +145,6 @@ impl MirrorError {
             away: false,
         }
     }
-}
-
-fn closed() -> MirrorError {
-    MirrorError::here("the store is closed")
 }
 
 struct MirrorReader {
@@ -202,22 +188,14 @@ impl MirrorReader {
             .iter()
             .filter_map(|key| self.mirror.grants.find(key));
         entries.extend(known.map(|grant| grant.entry));
-        let found = match wanted.everything {
-            true => load(&self.database, None).await,
-            false => {
-                let ids = entries.iter().copied().collect();
-                load(&self.database, Some((ids, wanted.keys.clone()))).await
-            }
-        };
-        let found = match found {
-            Ok(found) => found,
-            Err(fault) => {
-                self.give_up(wanted, &fault, answers);
-                let away = fault.is_connection();
-                let kind = fault.kind();
-                return Err(MirrorError { kind, away });
-            }
-        };
+        let few = || (Vec::from_iter(entries.iter().copied()), wanted.keys.clone());
+        let few = (!wanted.everything).then(few);
+        let found = load(&self.database, few).await.map_err(|fault| {
+            self.give_up(wanted, &fault, answers);
+            let away = fault.is_connection();
+            let kind = fault.kind();
+            MirrorError { kind, away }
+        })?;
         if wanted.everything {
             entries.extend(self.mirror.grants.all().iter().map(|grant| grant.entry));
         }
@@ -270,6 +248,13 @@ impl MirrorReader {
 }
 
 impl MirrorScope {
+    fn entries(entries: Vec<EntryId>) -> MirrorScope {
+        MirrorScope {
+            entries,
+            ..MirrorScope::default()
+        }
+    }
+
     fn all<'a>(each: impl Iterator<Item = &'a MirrorScope>) -> MirrorScope {
         let mut all = MirrorScope::default();
         for wanted in each {
@@ -304,12 +289,10 @@ struct LoadedGrants {
 
 async fn load(database: &Arc<Database>, few: EntrySelection) -> Result<LoadedGrants, DbError> {
     let limit = if few.is_some() { READ } else { LONG };
-    database
-        .try_read(limit, move |connection| {
-            let few = few.clone();
-            Box::pin(select(connection, few))
-        })
-        .await
+    let run = database.run(limit, OperationKind::Test, move |connection| {
+        Box::pin(select(connection, few.clone()))
+    });
+    run.await
 }
 
 async fn select(

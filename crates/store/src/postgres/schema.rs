@@ -6,11 +6,11 @@ use std::time::Duration;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr};
-use tokio::time::timeout;
 
 use super::super::StoreErrorKind;
 use super::super::examine::DatabaseReport;
 use super::super::records::{Entry, Instance, ToolRecord};
+use super::database::within;
 use super::fault::DbError;
 use super::foreign;
 use super::namespace::Namespace;
@@ -70,8 +70,7 @@ pub(super) async fn prepare(
     connection: &mut PgConnection,
     namespace: &Namespace,
 ) -> Result<(), DbError> {
-    let prepared = timeout(MIGRATE, in_one_go(connection, namespace)).await;
-    match prepared.unwrap_or(Err(DbError::Late)) {
+    match within(MIGRATE, in_one_go(connection, namespace)).await {
         // The cause matters more than the missing tables.
         Err(fault) if forbidden(&fault) => shape(connection).await.map_err(|_| fault),
         prepared => prepared,
@@ -172,8 +171,7 @@ pub(super) async fn examine(
             missing,
         })
     };
-    let found = timeout(MIGRATE, looking).await;
-    found.unwrap_or(Err(DbError::Late))
+    within(MIGRATE, looking).await
 }
 
 fn forbidden(fault: &DbError) -> bool {
@@ -186,13 +184,13 @@ async fn shape(connection: &mut PgConnection) -> Result<(), DbError> {
         if let Err(error) = connection.execute(select).await {
             let fault = DbError::Sql(error);
             let wrong = matches!(fault.code().as_deref(), Some("42P01" | "42703"));
-            return Err(match wrong {
-                true => StoreErrorKind::Setup(format!(
-                    "the table {table} is not as it should be (see supabase/migrations)"
-                ))
-                .into(),
-                false => fault,
-            });
+            if !wrong {
+                return Err(fault);
+            }
+            return Err(StoreErrorKind::Setup(format!(
+                "the table {table} is not as it should be (see supabase/migrations)"
+            ))
+            .into());
         }
     }
     Ok(())
