@@ -2,7 +2,8 @@
 //! the process in any case; the process id in the file is for the message only.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,36 +32,42 @@ impl DirectoryLock {
     pub(super) fn take(directory: &Path) -> Result<DirectoryLock, StoreErrorKind> {
         let path = directory.join("lock");
         let fail = |error| StoreErrorKind::io(&path, error);
-        let mut options = OpenOptions::new();
-        let options = private(options.read(true).write(true).create(true)).truncate(false);
-        let mut file = own::open_alone(&path, options).map_err(fail)?;
+        let mut file = own::open_kept(&path).map_err(fail)?;
         match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                // A holder that has not written its process id yet has none.
-                let _ = file.read_to_string(&mut text);
                 return Err(StoreErrorKind::Locked {
                     directory: directory.to_owned(),
-                    pid: text.trim().parse().ok(),
+                    pid: process_id(&mut file),
                 });
             }
             Err(TryLockError::Error(error)) => return Err(fail(error)),
         }
         forget_predecessor(directory).map_err(fail)?;
-        file.set_len(0).map_err(fail)?;
-        file.rewind().map_err(fail)?;
-        writeln!(file, "{}", std::process::id()).map_err(fail)?;
+        write_process_id(&mut file).map_err(fail)?;
         Ok(DirectoryLock { file })
     }
 }
 
+/// A holder that has not written its process id yet has none.
+fn process_id(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    text.trim().parse().ok()
+}
+
+pub(super) fn write_process_id(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
 /// The holder of the directory. This takes the lock for a moment: a process
 /// that starts at that moment tries again.
-pub fn holder(directory: &Path) -> std::io::Result<Holder> {
+pub fn holder(directory: &Path) -> io::Result<Holder> {
     let mut file = match open_lock(directory) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Holder::Nobody),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::Nobody),
         Err(error) => return Err(error),
     };
     match file.try_lock_shared() {
@@ -68,17 +75,13 @@ pub fn holder(directory: &Path) -> std::io::Result<Holder> {
             file.unlock()?;
             Ok(Holder::Nobody)
         }
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = file.read_to_string(&mut text);
-            Ok(Holder::Process(text.trim().parse().ok()))
-        }
+        Err(TryLockError::WouldBlock) => Ok(Holder::Process(process_id(&mut file))),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
 /// Opens the lock file for reading.
-pub(super) fn open_lock(directory: &Path) -> std::io::Result<File> {
+pub(super) fn open_lock(directory: &Path) -> io::Result<File> {
     own::open_alone(&directory.join("lock"), OpenOptions::new().read(true))
 }
 
@@ -111,11 +114,8 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if let Some(parent) = directory.parent().filter(|p| !p.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(fail)?;
     }
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.map_err(fail)?,
     }
     // The directory may be in a repository, and holds keys.
@@ -129,9 +129,7 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
 
 /// Makes files created with these options private, whatever the umask.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    options.mode(0o600)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::lock::private;
+
 /// Opens a regular file, not through a link.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options
@@ -31,6 +33,13 @@ pub(super) fn open_alone(path: &Path, options: &mut OpenOptions) -> io::Result<F
     } else {
         Err(refused("has a second name (a hard link)"))
     }
+}
+
+/// Opens a file of ours to read and write it in place, and creates it if needed.
+pub(super) fn open_kept(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true);
+    open_alone(path, private(options).truncate(false))
 }
 
 pub(super) fn is_alone(metadata: &Metadata) -> bool {

@@ -2,10 +2,9 @@
 //! long as it lives, so that the gateway notices when a client ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Seek, Write};
 use std::path::Path;
 
-use super::lock::{make_directory, open_lock, private};
+use super::lock::{make_directory, open_lock, private, write_process_id};
 use super::{StoreError, StoreErrorKind, file, own};
 
 const CLIENTS: &str = "clients";
@@ -42,9 +41,7 @@ impl Attendance {
         let write = || {
             let mut file = open(directory)?;
             let fail = |error| StoreErrorKind::io(directory.join(CLIENTS), error);
-            file.set_len(0).map_err(fail)?;
-            file.rewind().map_err(fail)?;
-            writeln!(file, "{}", std::process::id()).map_err(fail)?;
+            write_process_id(&mut file).map_err(fail)?;
             Ok(Attendance(file))
         };
         write().map_err(|kind: StoreErrorKind| kind.during("follow who is there"))
@@ -101,9 +98,7 @@ pub fn append_private(path: &Path) -> Result<File, StoreError> {
 fn open(directory: &Path) -> Result<File, StoreErrorKind> {
     make_directory(directory)?;
     let path = directory.join(CLIENTS);
-    let mut options = OpenOptions::new();
-    let options = private(options.read(true).write(true).create(true)).truncate(false);
-    own::open_alone(&path, options).map_err(|error| StoreErrorKind::io(&path, error))
+    own::open_kept(&path).map_err(|error| StoreErrorKind::io(&path, error))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,7 +32,6 @@ pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     if !metadata.is_file() {
         return Err(ReadError::Untrusted("is not a regular file".into()));
     }
-    #[cfg(unix)]
     trust(&metadata).map_err(ReadError::Untrusted)?;
     Ok(Some(read_open(&file)?))
 }
@@ -39,15 +39,10 @@ pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
 /// Opens without waiting: a named pipe would block forever.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    options.read(true).open(path)
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-#[cfg(unix)]
 fn trust(metadata: &fs::Metadata) -> Result<(), String> {
-    use std::os::unix::fs::MetadataExt;
-
     let owner = metadata.uid();
     let us = nix::unistd::geteuid().as_raw();
     if owner != us && owner != 0 {
@@ -72,7 +67,6 @@ fn trust(metadata: &fs::Metadata) -> Result<(), String> {
 
 /// Where the default umask is 002, each user has a private group of the same
 /// name: then the group contains no other user.
-#[cfg(unix)]
 pub(super) fn is_private_group(gid: u32, owner: u32) -> bool {
     use nix::unistd::{Gid, Group, Uid, User};
 
@@ -127,7 +121,8 @@ pub fn replace(
     if seen.is_some() {
         copy_owner_and_mode(&target, &temporary.file)?;
     } else {
-        set_mode(&temporary.file, new_mode)?;
+        let permissions = fs::Permissions::from_mode(new_mode);
+        temporary.file.set_permissions(permissions)?;
     }
     temporary.file.sync_all()?;
     // From here on no process writes to it, which tests whether writers are seen.
@@ -141,13 +136,10 @@ pub fn replace(
 
 fn follow(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if path.is_symlink() {
-                Err(io::Error::other("is a link that leads nowhere"))
-            } else {
-                Ok(path.to_owned())
-            }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            Err(io::Error::other("is a link that leads nowhere"))
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
         other => other,
     }
 }
@@ -223,10 +215,7 @@ fn swap(_: &Path, _: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-#[cfg(unix)]
 fn copy_owner_and_mode(from: &Path, to: &File) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-
     let old = fs::metadata(from)?;
     let new = to.metadata()?;
     if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
@@ -234,20 +223,4 @@ fn copy_owner_and_mode(from: &Path, to: &File) -> io::Result<()> {
         let _ = fchown(to, Some(old.uid()), Some(old.gid()));
     }
     to.set_permissions(old.permissions())
-}
-
-#[cfg(unix)]
-fn set_mode(file: &File, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn copy_owner_and_mode(_: &Path, _: &File) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &File, _: u32) -> io::Result<()> {
-    Ok(())
 }

@@ -349,9 +349,7 @@ fn lock_marks(settings: &Settings) -> Result<fs::File, String> {
     let lock = || {
         let mut directory = fs::DirBuilder::new();
         directory.recursive(true).mode(0o700).create(state)?;
-        let mut options = OpenOptions::new();
-        let options = private(options.read(true).write(true).create(true)).truncate(false);
-        let lock = own::open_alone(&state.join("lock"), options)?;
+        let lock = own::open_kept(&state.join("lock"))?;
         lock.lock()?;
         Ok(lock)
     };
