@@ -9,35 +9,35 @@ use super::{StoreErrorKind, UserLimits};
 /// The user that a write is counted for, and their limits; `None` for the admin.
 pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
 
-/// The usage of one owner, or the usage that a change adds.
+/// The limits, in the order of [`Usage`].
+pub(super) const NAMES: [&str; 4] = ["records", "entries", "bindings", "bytes"];
+
+/// The usage of one owner, or the usage that a change adds: of each name in
+/// [`NAMES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
-    pub records: i64,
-    pub entries: i64,
-    pub bindings: i64,
-    pub bytes: i64,
+pub(super) struct Usage(pub [i64; 4]);
+
+fn each(limits: &UserLimits) -> [usize; 4] {
+    [
+        limits.records,
+        limits.entries,
+        limits.bindings,
+        limits.bytes,
+    ]
 }
 
 /// Whether a few writes could exceed a limit.
 pub(super) fn is_near(limits: &UserLimits, usage: Usage) -> bool {
-    let near = |used: i64, limit: usize| used > number(limit - limit / 4);
-    near(usage.records, limits.records)
-        || near(usage.entries, limits.entries)
-        || near(usage.bindings, limits.bindings)
-        || near(usage.bytes, limits.bytes)
+    let mut limits = each(limits).into_iter().zip(usage.0);
+    limits.any(|(limit, used)| used > number(limit - limit / 4))
 }
 
 /// Refuses a change that adds usage beyond a limit. Usage that is already over
 /// a limit may still shrink.
-pub(super) fn admit(limits: &UserLimits, after: Usage, added: Usage) -> Result<(), StoreErrorKind> {
-    let checks = [
-        ("records", after.records, added.records, limits.records),
-        ("entries", after.entries, added.entries, limits.entries),
-        ("bindings", after.bindings, added.bindings, limits.bindings),
-        ("bytes", after.bytes, added.bytes, limits.bytes),
-    ];
-    for (what, after, added, limit) in checks {
-        if added > 0 && after > i64::try_from(limit).unwrap_or(i64::MAX) {
+fn admit(limits: &UserLimits, before: Usage, added: Usage) -> Result<(), StoreErrorKind> {
+    for (at, limit) in each(limits).into_iter().enumerate() {
+        if added.0[at] > 0 && before.0[at] + added.0[at] > number(limit) {
+            let what = NAMES[at];
             return Err(StoreErrorKind::Quota { what, limit });
         }
     }
@@ -68,9 +68,10 @@ pub(super) fn admit_steps(
             }
             _ => continue,
         };
-        let added = after.less(before.unwrap_or_default());
-        if added.grows() {
-            admit(limits, usage(owner).and(added), added)?;
+        let before = before.unwrap_or_default();
+        let added = Usage(std::array::from_fn(|at| after.0[at] - before.0[at]));
+        if added.0.iter().any(|added| *added > 0) {
+            admit(limits, usage(owner), added)?;
         }
     }
     Ok(())
@@ -86,26 +87,19 @@ impl Usage {
             .map(|tool| Usage::tool(tool))
             .chain(old.map(|old| Usage::instance(old)))
             .chain(held.map(|held| Usage::held(held)));
-        each.fold(Usage::default(), Usage::and)
+        let and = |sum: Usage, one: Usage| Usage(std::array::from_fn(|at| sum.0[at] + one.0[at]));
+        each.fold(Usage::default(), and)
     }
 
     fn tool(tool: &ToolRecord) -> Usage {
         let description = tool.description.as_ref().map_or(0, String::len);
         let text = tool.name.len() + description + tool.server.len() + tool.tool.len();
-        Usage {
-            records: 1,
-            bytes: number(text),
-            ..Usage::default()
-        }
+        Usage([1, 0, 0, number(text)])
     }
 
     fn instance(old: &Instance) -> Usage {
         let extra = serde_json::to_string(&old.extra).map_or(0, |text| text.len());
-        Usage {
-            records: 1,
-            bytes: number(old.name.len() + extra),
-            ..Usage::default()
-        }
+        Usage([1, 0, 0, number(old.name.len() + extra)])
     }
 
     fn held(held: &BoundEntry) -> Usage {
@@ -115,36 +109,7 @@ impl Usage {
         let patterns = filter.flat_map(|filter| filter.allow.iter().chain(&filter.deny));
         let texts = exposed.chain(patterns).map(String::len).sum::<usize>();
         let text = held.entry.name.len() + texts;
-        Usage {
-            entries: 1,
-            bindings: number(held.bindings.len()),
-            bytes: number(text),
-            ..Usage::default()
-        }
-    }
-
-    fn and(self, other: Usage) -> Usage {
-        Usage {
-            records: self.records + other.records,
-            entries: self.entries + other.entries,
-            bindings: self.bindings + other.bindings,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-
-    fn less(self, other: Usage) -> Usage {
-        Usage {
-            records: self.records - other.records,
-            entries: self.entries - other.entries,
-            bindings: self.bindings - other.bindings,
-            bytes: self.bytes - other.bytes,
-        }
-    }
-
-    fn grows(self) -> bool {
-        [self.records, self.entries, self.bindings, self.bytes]
-            .iter()
-            .any(|added| *added > 0)
+        Usage([0, 1, number(held.bindings.len()), number(text)])
     }
 }
 

@@ -3,7 +3,7 @@
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
-use super::super::quota::{self, Quota, Usage};
+use super::super::quota::{self, NAMES, Quota, Usage};
 use super::fault::DbError;
 
 /// The usage before a write. Near a limit, other writes of the same user wait
@@ -41,10 +41,9 @@ async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, DbError> {
     .bind(owner)
     .fetch_one(tx)
     .await?;
-    Ok(Usage {
-        records: row.try_get("records")?,
-        entries: row.try_get("entries")?,
-        bindings: row.try_get("bindings")?,
-        bytes: row.try_get("bytes")?,
-    })
+    let mut usage = Usage::default();
+    for (used, name) in usage.0.iter_mut().zip(NAMES) {
+        *used = row.try_get(name)?;
+    }
+    Ok(usage)
 }
