@@ -11,7 +11,9 @@ use super::quota::Quota;
 use super::records::*;
 use super::rules::Ruling;
 use super::state::StoreState;
-use super::{GrantDirectory, KeyDigest, StoreError, StoreErrorKind, Timestamp, UserLimits};
+use super::{
+    DuringOperation, GrantDirectory, KeyDigest, StoreError, StoreErrorKind, Timestamp, UserLimits,
+};
 use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret, ServerName};
 
@@ -62,7 +64,7 @@ pub async fn open(settings: &Settings) -> StoreResult<OpenedStore> {
 fn lock(directory: &Path) -> StoreResult<DirectoryLock> {
     make_directory(directory)
         .and_then(|()| DirectoryLock::take(directory))
-        .map_err(|kind| kind.during("open the data directory"))
+        .during("open the data directory")
 }
 
 impl Store {
@@ -74,7 +76,7 @@ impl Store {
     pub(super) fn open_files_with(directory: &Path, sizes: Sizes) -> StoreResult<OpenedStore> {
         let lock = lock(directory)?;
         let opened = JsonStore::open(directory, sizes);
-        let (files, warnings) = opened.map_err(|kind| kind.during("open the data directory"))?;
+        let (files, warnings) = opened.during("open the data directory")?;
         let store = Store {
             backend: Backend::Files(files),
             limits: None,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{NewKey, StoreError, StoreErrorKind, Timestamp};
+use super::{DuringOperation, NewKey, StoreError, Timestamp, key};
 use config::Secret;
 
 /// The prefix of every key that Portway generates.
@@ -25,11 +25,8 @@ pub struct ApiKey(Secret);
 impl ApiKey {
     /// 256 random bits.
     pub fn random() -> Result<ApiKey, StoreError> {
-        let mut bytes = [0_u8; 32];
-        getrandom::fill(&mut bytes).map_err(|error| {
-            StoreErrorKind::Unavailable(format!("no randomness: {error}")).during("make a key")
-        })?;
-        Ok(ApiKey::from_bits(&bytes))
+        let bits = key::random_bits().during("make a key")?;
+        Ok(ApiKey::from_bits(&bits))
     }
 
     /// For bits that are as good as random.
@@ -93,6 +90,11 @@ impl KeyDigest {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// A checksum as text.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Hides the digest: it is of no use in a log.

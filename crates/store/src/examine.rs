@@ -9,7 +9,7 @@ use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
 use super::records::{Instance, KeyHolder, ToolRecord};
 use super::state::{Step, StoreState};
-use super::{KeyDigest, StoreError, StoreErrorKind, postgres};
+use super::{AtPath, DuringOperation, KeyDigest, StoreError, StoreErrorKind, postgres};
 use config::settings::{Settings, StorageType};
 
 /// The records in a data directory.
@@ -100,9 +100,7 @@ pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreE
             let text = "SUPABASE_DB_URL is not set".to_owned();
             Err(StoreErrorKind::Setup(text).during("read the database"))
         }
-        (StorageType::Json, _) => {
-            in_files(&settings.data_dir).map_err(|kind| kind.during("read the data directory"))
-        }
+        (StorageType::Json, _) => in_files(&settings.data_dir).during("read the data directory"),
     }
 }
 
@@ -113,7 +111,7 @@ pub(super) fn keys_in(directory: &Path) -> Option<usize> {
 }
 
 fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
-    let held = holder(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
+    let held = holder(directory).at(directory)?;
     if let Holder::Process(pid) = held {
         let directory = directory.to_owned();
         return Err(StoreErrorKind::Locked { directory, pid });

@@ -52,6 +52,14 @@ fn read_up_to(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Removes a file that may not exist.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Replaces a file of our own: durable once this returns, private to its owner.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(path, bytes)?.place(path)

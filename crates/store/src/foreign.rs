@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::records::{ADMIN, EntryId, Instance};
 use super::snapshot::SnapshotFile;
-use super::{ApiKey, StoreError, StoreErrorKind, Timestamp, file, postgres};
+use super::{
+    ApiKey, AtPath, DuringOperation, StoreError, StoreErrorKind, Timestamp, file, postgres,
+};
 use config::Secret;
 
 /// More than any application of this kind has.
@@ -68,25 +70,21 @@ pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
 
 /// The records in a file, which this only reads.
 pub fn foreign_file(path: &Path) -> Result<Vec<ForeignRecord>, StoreError> {
-    let fail = |kind: StoreErrorKind| kind.during("read the records");
     // The user names the file, so a link may be followed.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let bytes = file::read(&real).map_err(|error| fail(StoreErrorKind::io(path, error)))?;
-    let missing = || format!("there is no file {}", path.display());
-    let bytes = bytes.ok_or_else(|| fail(StoreErrorKind::Setup(missing())))?;
-    if SnapshotFile::is_envelope(&bytes) {
-        let text = format!(
-            "{} is a file of Portway itself; run portway migrate without --from",
-            path.display()
-        );
-        return Err(fail(StoreErrorKind::Setup(text)));
-    }
-    in_json(&bytes).map_err(|reason| {
-        fail(StoreErrorKind::Setup(format!(
-            "{}: {reason}",
-            path.display()
-        )))
-    })
+    let read = file::read(&real).at(path);
+    let bytes = read.during("read the records")?;
+    let shown = path.display();
+    let records = match bytes {
+        None => Err(format!("there is no file {shown}")),
+        Some(bytes) if SnapshotFile::is_envelope(&bytes) => Err(format!(
+            "{shown} is a file of Portway itself; run portway migrate without --from"
+        )),
+        Some(bytes) => in_json(&bytes).map_err(|reason| format!("{shown}: {reason}")),
+    };
+    records
+        .map_err(StoreErrorKind::Setup)
+        .during("read the records")
 }
 
 /// The records in a table of a database, oldest first. Only reads it.
@@ -239,9 +237,7 @@ fn unquoted(value: &Value) -> Value {
 }
 
 fn key_text(key: Option<&Value>) -> Result<&str, String> {
-    let Some(key) = key else {
-        return Err(format!("no key (looked for {})", KEY.join(", ")));
-    };
+    let key = key.ok_or_else(|| format!("no key (looked for {})", KEY.join(", ")))?;
     let text = key.as_str().unwrap_or_default();
     let fits =
         (1..=LONGEST_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -256,12 +252,12 @@ fn key_text(key: Option<&Value>) -> Result<&str, String> {
 fn name(members: &Map<String, Value>) -> Result<String, String> {
     let found = first(members, NAME).and_then(Value::as_str);
     let name = found.ok_or_else(|| format!("no name (looked for {})", NAME.join(", ")))?;
-    match is_visible(name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!(
+    if !is_visible(name) {
+        return Err(format!(
             "name: empty, longer than {LONGEST_TEXT} characters, or with control characters"
-        )),
+        ));
     }
+    Ok(name.to_owned())
 }
 
 fn is_visible(text: &str) -> bool {
@@ -271,9 +267,7 @@ fn is_visible(text: &str) -> bool {
 }
 
 fn status(value: Option<&Value>) -> Result<bool, String> {
-    let Some(value) = value else {
-        return Err(format!("no status (looked for {})", STATUS.join(", ")));
-    };
+    let value = value.ok_or_else(|| format!("no status (looked for {})", STATUS.join(", ")))?;
     let text = match value {
         Value::Bool(status) => return Ok(*status),
         Value::Number(number) => number.to_string(),

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{StoreErrorKind, file, own};
+use super::digest::hex;
+use super::{AtPath, StoreErrorKind, file, own};
 
 /// A journal that saves are appended to.
 #[derive(Debug)]
@@ -56,9 +57,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T
 
 /// Like [`read`], but changes nothing.
 pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T>, StoreErrorKind> {
-    let bytes = file::read_own(path)
-        .map_err(|error| StoreErrorKind::io(path, error))?
-        .unwrap_or_default();
+    let bytes = file::read_own(path).at(path)?.unwrap_or_default();
     let mut found = JournalContents {
         generation: None,
         saves: Vec::new(),
@@ -69,12 +68,11 @@ pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T
     while !rest.is_empty() {
         let Some(line) = JournalLine::parse(rest) else {
             // An interrupted save is the last line, and has no newline.
-            found.end = match rest.contains(&b'\n') {
-                true => JournalEnd::Corrupt(format!(
-                    "does not match its checksum in line {}",
-                    found.saves.len() + 1
-                )),
-                false => JournalEnd::Torn,
+            found.end = if rest.contains(&b'\n') {
+                let line = found.saves.len() + 1;
+                JournalEnd::Corrupt(format!("does not match its checksum in line {line}"))
+            } else {
+                JournalEnd::Torn
             };
             break;
         };
@@ -110,7 +108,7 @@ impl<T> JournalContents<T> {
         if self.end == JournalEnd::Torn {
             own::open(path, OpenOptions::new().write(true))
                 .and_then(|file| file.set_len(self.length).and_then(|()| file.sync_all()))
-                .map_err(|error| StoreErrorKind::io(path, error))?;
+                .at(path)?;
         }
         Ok(Journal {
             path: path.to_owned(),
@@ -134,12 +132,10 @@ impl Journal {
 
     /// An empty journal, which replaces any other.
     pub(super) fn start(path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
-        file::write_private(path, b"").map_err(|error| StoreErrorKind::io(path, error))?;
+        file::write_private(path, b"").at(path)?;
         Ok(Journal {
-            path: path.to_owned(),
             generation,
-            lines: 0,
-            length: 0,
+            ..Journal::none(path)
         })
     }
 
@@ -198,10 +194,7 @@ fn head(generation: u64, number: u64, length: usize) -> String {
 /// Half of a SHA-256: protects against accidents, not against people.
 fn checksum(head: &str, data: &[u8]) -> String {
     let sum = Sha256::new().chain_update(head).chain_update(data);
-    sum.finalize()[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&sum.finalize()[..16])
 }
 
 struct JournalLine<'b> {

@@ -20,7 +20,9 @@ use super::quota::{self, Quota, Usage};
 use super::records::{EntryId, Listing, OwnerScope, Page};
 use super::rules::Ruling;
 use super::state::{Step, StoreState};
-use super::{Grant, GrantDirectory, StoreChange, StoreError, StoreErrorKind};
+use super::{
+    AtPath, DuringOperation, Grant, GrantDirectory, StoreChange, StoreError, StoreErrorKind,
+};
 
 pub(super) use disk::{Disk, Sizes};
 pub(super) use location::locate;
@@ -91,7 +93,7 @@ impl JsonStore {
         let writer = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || writer.run(&queue))
-            .map_err(|error| StoreErrorKind::io(directory, error))?;
+            .at(directory)?;
         let store = JsonStore {
             state,
             grants,
@@ -156,22 +158,19 @@ impl JsonStore {
             (steps, answer)
         });
         let fail = |reason: &str| StoreErrorKind::Unavailable(reason.to_owned()).during(operation);
-        let jobs = self
-            .jobs
-            .as_ref()
-            .ok_or_else(|| fail("the store is closed"))?;
+        let jobs = self.jobs.as_ref();
+        let jobs = jobs.ok_or_else(|| fail("the store is closed"))?;
         jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => fail("too many writes wait for the disk"),
             TrySendError::Disconnected(_) => fail("the store is closed"),
         })?;
         let outcome = match tokio::time::timeout(WRITE_LIMIT, answered).await {
-            Ok(Ok(outcome)) => outcome.map_err(|kind| kind.during(operation)),
+            Ok(Ok(outcome)) => outcome.during(operation),
             Ok(Err(_)) => Err(fail("the store is closed")),
             Err(_) => Err(fail("the disk does not answer")),
         };
         let (value, replaced) = outcome?;
-        let settled = GrantDirectory::settle(&replaced).await;
-        settled.map_err(|kind| kind.during(operation))?;
+        GrantDirectory::settle(&replaced).await.during(operation)?;
         Ok(value)
     }
 }
@@ -226,12 +225,13 @@ impl DiskWriter {
             steps.extend(its);
             answers.push(answer);
         }
-        let saved = match steps.is_empty() {
-            true => Ok(ReplacedGrants::default()),
-            false => self.save_state(&before, &steps, state).map(|()| {
+        let saved = if steps.is_empty() {
+            Ok(ReplacedGrants::default())
+        } else {
+            self.save_state(&before, &steps, state).map(|()| {
                 drop(before);
                 self.publish(&steps)
-            }),
+            })
         };
         for answer in answers {
             answer(saved.clone());

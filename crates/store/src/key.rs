@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
-use super::{StoreError, StoreErrorKind, file};
+use super::{AtPath, DuringOperation, StoreError, StoreErrorKind, file};
 use config::Secret;
 
 const TOKEN_PREFIX: &str = "pwa_";
@@ -19,32 +19,22 @@ pub(super) const SHORTEST: usize = 32;
 /// The admin token: the given one, else the one in the directory, else a new
 /// one that is saved. Blocks on the disk.
 pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
-    let fail = |kind: StoreErrorKind| kind.during("get the admin token");
     if let Some(given) = given {
         return Ok(given.clone());
     }
-    let path = directory.join("admin_token");
-    kept(
-        &path,
-        |text| is_token(text).then(|| Secret::new(text)),
-        || {
-            let token = random_token()?;
-            Ok((token.clone(), Secret::new(token)))
-        },
-    )
-    .map_err(fail)
+    let read = |text: &str| is_token(text).then(|| Secret::new(text));
+    let token = kept(&directory.join("admin_token"), read, random_token);
+    token.during("get the admin token")
 }
 
 /// Replaces the saved token with a new one. Blocks on the disk.
 pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
     let path = directory.join("admin_token");
-    let replace = || {
-        let token = random_token()?;
-        file::write_private(&path, format!("{token}\n").as_bytes())
-            .map_err(|error| StoreErrorKind::io(&path, error))?;
+    let replaced = random_token().and_then(|token| {
+        write_line(&path, &token)?;
         Ok(Secret::new(token))
-    };
-    replace().map_err(|kind: StoreErrorKind| kind.during("replace the admin token"))
+    });
+    replaced.during("replace the admin token")
 }
 
 /// The token of the process that uses the directory, if it is there and readable.
@@ -60,15 +50,9 @@ pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret
     if let Some(given) = given {
         return Ok(given.clone());
     }
-    kept(
-        &directory.join("session_secret"),
-        |text| (text.len() >= SECRET_LENGTH).then(|| Secret::new(text)),
-        || {
-            let secret = random_text()?;
-            Ok((secret.clone(), Secret::new(secret)))
-        },
-    )
-    .map_err(|kind| kind.during("get the secret that seals sessions"))
+    let read = |text: &str| (text.len() >= SECRET_LENGTH).then(|| Secret::new(text));
+    let secret = kept(&directory.join("session_secret"), read, random_text);
+    secret.during("get the secret that seals sessions")
 }
 
 /// Whether the token fits into a header and cannot be guessed.
@@ -81,44 +65,47 @@ fn random_token() -> Result<String, StoreErrorKind> {
 }
 
 /// 256 random bits.
+pub(super) fn random_bits() -> Result<[u8; 32], StoreErrorKind> {
+    let mut bits = [0_u8; 32];
+    let filled = getrandom::fill(&mut bits);
+    filled.map_err(|error| StoreErrorKind::Unavailable(format!("no randomness: {error}")))?;
+    Ok(bits)
+}
+
 pub(super) fn random_text() -> Result<String, StoreErrorKind> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| StoreErrorKind::Unavailable(format!("no randomness: {error}")))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    Ok(URL_SAFE_NO_PAD.encode(random_bits()?))
 }
 
 /// The id by which processes started from this data directory are marked.
 pub fn instance_id(directory: &Path) -> Result<Uuid, StoreError> {
-    let path = directory.join("instance_id");
-    kept(
-        &path,
-        |text| Uuid::try_parse(text).ok(),
-        || {
-            let id = Uuid::new_v4();
-            Ok((id.to_string(), id))
-        },
-    )
-    .map_err(|kind| kind.during("get the instance id"))
+    let read = |text: &str| Uuid::try_parse(text).ok();
+    let make = || Ok(Uuid::new_v4().to_string());
+    kept(&directory.join("instance_id"), read, make).during("get the instance id")
 }
 
 /// A value in a small file: read, or generated and written.
 fn kept<T>(
     path: &Path,
     read: impl Fn(&str) -> Option<T>,
-    make: impl Fn() -> Result<(String, T), StoreErrorKind>,
+    make: impl Fn() -> Result<String, StoreErrorKind>,
 ) -> Result<T, StoreErrorKind> {
-    let fail = |error| StoreErrorKind::io(path, error);
-    if let Some(bytes) = file::read_alone(path).map_err(fail)? {
-        let found = std::str::from_utf8(&bytes).ok().map(str::trim);
-        return found.and_then(read).ok_or_else(|| {
-            StoreErrorKind::Corrupt(format!(
-                "{} is damaged or too short; remove it to have a new one made",
-                path.display()
-            ))
-        });
-    }
-    let (text, value) = make()?;
-    file::write_private(path, format!("{text}\n").as_bytes()).map_err(fail)?;
-    Ok(value)
+    let bytes = match file::read_alone(path).at(path)? {
+        Some(bytes) => bytes,
+        None => {
+            let text = make()?;
+            write_line(path, &text)?;
+            text.into_bytes()
+        }
+    };
+    let found = std::str::from_utf8(&bytes).ok().map(str::trim);
+    found.and_then(read).ok_or_else(|| {
+        StoreErrorKind::Corrupt(format!(
+            "{} is damaged or too short; remove it to have a new one made",
+            path.display()
+        ))
+    })
+}
+
+fn write_line(path: &Path, text: &str) -> Result<(), StoreErrorKind> {
+    file::write_private(path, format!("{text}\n").as_bytes()).at(path)
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -232,6 +232,28 @@ impl StoreErrorKind {
             operation: operation.into(),
             kind: self,
         }
+    }
+}
+
+/// Adds the file to an error.
+trait AtPath<T> {
+    fn at(self, path: &Path) -> Result<T, StoreErrorKind>;
+}
+
+impl<T> AtPath<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T, StoreErrorKind> {
+        self.map_err(|error| StoreErrorKind::io(path, error))
+    }
+}
+
+/// Adds the operation that failed.
+trait DuringOperation<T> {
+    fn during(self, operation: &'static str) -> Result<T, StoreError>;
+}
+
+impl<T> DuringOperation<T> for Result<T, StoreErrorKind> {
+    fn during(self, operation: &'static str) -> Result<T, StoreError> {
+        self.map_err(|kind| kind.during(operation))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::file::sync_directory;
 use super::whereabouts::forget_predecessor;
-use super::{StoreErrorKind, own};
+use super::{AtPath, StoreErrorKind, own};
 
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,8 +31,7 @@ impl Drop for DirectoryLock {
 impl DirectoryLock {
     pub(super) fn take(directory: &Path) -> Result<DirectoryLock, StoreErrorKind> {
         let path = directory.join("lock");
-        let fail = |error| StoreErrorKind::io(&path, error);
-        let mut file = own::open_kept(&path).map_err(fail)?;
+        let mut file = own::open_kept(&path).at(&path)?;
         match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -41,10 +40,11 @@ impl DirectoryLock {
                     pid: process_id(&mut file),
                 });
             }
-            Err(TryLockError::Error(error)) => return Err(fail(error)),
+            Err(TryLockError::Error(error)) => return Err(StoreErrorKind::io(path, error)),
         }
-        forget_predecessor(directory).map_err(fail)?;
-        write_process_id(&mut file).map_err(fail)?;
+        forget_predecessor(directory)
+            .and_then(|()| write_process_id(&mut file))
+            .at(&path)?;
         Ok(DirectoryLock { file })
     }
 }
@@ -110,21 +110,20 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
         return Ok(());
     }
-    let fail = |error| StoreErrorKind::io(directory, error);
     if let Some(parent) = directory.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(fail)?;
+        std::fs::create_dir_all(parent).at(directory)?;
     }
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        made => made.map_err(fail)?,
+        made => made.at(directory)?,
     }
     // The directory may be in a repository, and holds keys.
     let mut options = OpenOptions::new();
     let options = private(options.write(true).create(true).truncate(true));
     own::open(&directory.join(".gitignore"), options)
         .and_then(|mut file| file.write_all(b"*\n"))
-        .map_err(fail)?;
-    sync_directory(directory).map_err(fail)
+        .and_then(|()| sync_directory(directory))
+        .at(directory)
 }
 
 /// Makes files created with these options private, whatever the umask.

@@ -30,7 +30,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::examine::{DatabaseReport, StoredRecords};
 use super::records::EntryId;
-use super::{StoreError, StoreErrorKind};
+use super::{DuringOperation, StoreError, StoreErrorKind};
 use config::{DatabaseSchema, Secret};
 use database::{Database, DbFuture, LIMIT, LONG, OperationKind, within};
 use fault::DbError;
@@ -108,7 +108,7 @@ impl PostgresStore {
             let late = "the change is saved but not in force yet";
             Err(StoreErrorKind::Unavailable(late.into()))
         });
-        refreshed.map_err(|kind| kind.during(operation))?;
+        refreshed.during(operation)?;
         Ok(value)
     }
 }

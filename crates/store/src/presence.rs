@@ -2,10 +2,11 @@
 //! long as it lives, so that the gateway notices when a client ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::Path;
 
 use super::lock::{make_directory, open_lock, private, write_process_id};
-use super::{StoreError, StoreErrorKind, file, own};
+use super::{AtPath, DuringOperation, StoreError, StoreErrorKind, file, own};
 
 const CLIENTS: &str = "clients";
 const LOCK: &str = "lock";
@@ -19,13 +20,13 @@ pub struct Presence {
 impl Presence {
     /// `None` while a gateway checks for clients, or is about to end: try again.
     pub fn join(directory: &Path) -> Result<Option<Presence>, StoreError> {
-        let file = open(directory).map_err(|kind| kind.during("use the data directory"))?;
+        let file = open(directory).during("use the data directory")?;
         match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Presence { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => {
-                let kind = StoreErrorKind::io(directory.join(CLIENTS), error);
-                Err(kind.during("use the data directory"))
+            locked => {
+                let locked = locked.map_err(io::Error::from).at(&directory.join(CLIENTS));
+                locked.during("use the data directory")?;
+                Ok(Some(Presence { _file: file }))
             }
         }
     }
@@ -38,13 +39,11 @@ pub struct Attendance(File);
 impl Attendance {
     /// Records that the current holder of the directory serves other processes.
     pub fn open(directory: &Path) -> Result<Attendance, StoreError> {
-        let write = || {
-            let mut file = open(directory)?;
-            let fail = |error| StoreErrorKind::io(directory.join(CLIENTS), error);
-            write_process_id(&mut file).map_err(fail)?;
+        let opened = open(directory).and_then(|mut file| {
+            write_process_id(&mut file).at(&directory.join(CLIENTS))?;
             Ok(Attendance(file))
-        };
-        write().map_err(|kind: StoreErrorKind| kind.during("follow who is there"))
+        });
+        opened.during("follow who is there")
     }
 
     pub fn is_empty(&self) -> bool {
@@ -84,21 +83,18 @@ pub fn serves_clients(directory: &Path) -> bool {
 
 /// Opens a file of the directory for appending, and creates it if needed.
 pub fn append_private(path: &Path) -> Result<File, StoreError> {
-    let open = || {
-        if let Some(directory) = path.parent() {
-            make_directory(directory)?;
-        }
+    let made = path.parent().map_or(Ok(()), make_directory);
+    let opened = made.and_then(|()| {
         let mut options = OpenOptions::new();
-        own::open_alone(path, private(options.append(true).create(true)))
-            .map_err(|error| StoreErrorKind::io(path, error))
-    };
-    open().map_err(|kind: StoreErrorKind| kind.during("write a log"))
+        own::open_alone(path, private(options.append(true).create(true))).at(path)
+    });
+    opened.during("write a log")
 }
 
 fn open(directory: &Path) -> Result<File, StoreErrorKind> {
     make_directory(directory)?;
     let path = directory.join(CLIENTS);
-    own::open_kept(&path).map_err(|error| StoreErrorKind::io(&path, error))
+    own::open_kept(&path).at(&path)
 }
 
 #[cfg(test)]

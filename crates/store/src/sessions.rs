@@ -3,20 +3,20 @@
 
 use std::path::Path;
 
-use super::{StoreError, StoreErrorKind, file};
+use super::{AtPath, DuringOperation, StoreError, file};
 
 const NAME: &str = "console_sessions.json";
 
 /// The sessions that were saved last, if any. Blocks on the disk.
 pub fn console_sessions(directory: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let path = directory.join(NAME);
-    file::read_alone(&path)
-        .map_err(|error| StoreErrorKind::io(&path, error).during("read the console's sessions"))
+    let read = file::read_alone(&path).at(&path);
+    read.during("read the console's sessions")
 }
 
 /// Blocks on the disk.
 pub fn keep_console_sessions(directory: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let path = directory.join(NAME);
-    file::write_private(&path, bytes)
-        .map_err(|error| StoreErrorKind::io(&path, error).during("keep the console's sessions"))
+    let written = file::write_private(&path, bytes).at(&path);
+    written.during("keep the console's sessions")
 }

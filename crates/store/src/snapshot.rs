@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::digest::hex;
 use super::time::Timestamp;
-use super::{StoreErrorKind, file};
+use super::{AtPath, StoreErrorKind, file};
 
 /// The form of the envelope and of all data in it.
 const VERSION: u32 = 1;
@@ -164,21 +165,20 @@ impl SnapshotFile {
             let temporary = file::prepare(&self.path, &bytes)?;
             Ok(PreparedSnapshot { temporary, bytes })
         };
-        prepared().map_err(|error| StoreErrorKind::io(&self.path, error))
+        prepared().at(&self.path)
     }
 
     /// The second half. Durable once this returns; if it fails, the outcome is
     /// unknown. Returns the bytes for the backup.
     pub(super) fn place(&self, prepared: PreparedSnapshot) -> Result<Vec<u8>, StoreErrorKind> {
-        let placed = prepared.temporary.place(&self.path);
-        placed.map_err(|error| StoreErrorKind::io(&self.path, error))?;
+        prepared.temporary.place(&self.path).at(&self.path)?;
         Ok(prepared.bytes)
     }
 
     /// Writes a separate copy, so that one bad block does not damage both.
     pub(super) fn save_backup(&self, bytes: &[u8]) -> Result<(), StoreErrorKind> {
         let path = self.backup();
-        file::write_private(&path, bytes).map_err(|error| StoreErrorKind::io(&path, error))
+        file::write_private(&path, bytes).at(&path)
     }
 }
 
@@ -195,7 +195,7 @@ fn put_aside(path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
     let aside = aside(path);
     fs::rename(path, &aside)
         .and_then(|()| file::sync_directory(path))
-        .map_err(|error| StoreErrorKind::io(path, error))?;
+        .at(path)?;
     Ok(format!("{reason} and was put aside as {}", aside.display()))
 }
 
@@ -227,22 +227,14 @@ fn encode(generation: u64, data: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 fn digest(data: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(data) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex(&Sha256::digest(data))
 }
 
 /// Fails where a person must decide: for a file we may not read, or one that a
 /// newer Portway wrote.
 fn find<T: DeserializeOwned>(path: &Path) -> Result<SnapshotContents<T>, StoreErrorKind> {
-    let bytes = match file::read_own(path) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(SnapshotContents::Nothing),
-        Err(error) => return Err(StoreErrorKind::io(path, error)),
+    let Some(bytes) = file::read_own(path).at(path)? else {
+        return Ok(SnapshotContents::Nothing);
     };
     if bytes.is_empty() {
         return Ok(SnapshotContents::Bad("is empty".into()));

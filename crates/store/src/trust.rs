@@ -12,10 +12,13 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::address_owner::{AddressOwner, address_owner};
+use super::digest::hex;
 use super::lock::{make_directory, private};
 use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
-use super::{StoreError, StoreErrorKind, examine as records, file, git, key, own};
+use super::{
+    AtPath, DuringOperation, StoreError, StoreErrorKind, examine as records, file, git, key, own,
+};
 use config::settings::{Settings, StorageType};
 
 const MARK: &str = "mark";
@@ -92,7 +95,7 @@ pub fn hidden_directories(settings: &Settings) -> Vec<PathBuf> {
 /// marks it. Puts the secrets of an unmarked one aside. Returns warnings for a
 /// person. Blocks on the disk.
 pub fn claim(settings: &Settings) -> Result<Vec<String>, StoreError> {
-    try_claim(settings).map_err(|kind| kind.during("use the data directory"))
+    try_claim(settings).during("use the data directory")
 }
 
 fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
@@ -101,7 +104,7 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
     let mut notes = Vec::new();
     let mut is_doubtful = false;
     if exists(directory) {
-        let faults = examine(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
+        let faults = examine(directory).at(directory)?;
         if settings.names_data_dir {
             let mild = |fault: &TrustObjection| format!("{shown}: {}", fault.text);
             notes.extend(faults.iter().filter(|fault| fault.of_access).map(mild));
@@ -152,13 +155,13 @@ fn put_secrets_aside(settings: &Settings) -> Result<String, StoreErrorKind> {
     let mut aside = Vec::new();
     for name in SECRETS {
         let path = directory.join(name);
-        let fail = |error| StoreErrorKind::io(&path, error);
         match fs::rename(&path, directory.join(format!("{name}{ASIDE}"))) {
-            Ok(()) => aside.push(*name),
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(fail(error)),
+            renamed => renamed
+                .and_then(|()| file::sync_directory(&path))
+                .at(&path)?,
         }
-        file::sync_directory(&path).map_err(fail)?;
+        aside.push(*name);
     }
     let mut note = format!(
         "{} has no mark of this user's Portway and may have come with the project: its records \
@@ -326,11 +329,7 @@ fn record(settings: &Settings) -> Option<(PathBuf, PathBuf)> {
     let state = settings.state_dir.as_ref()?;
     let path = settings.data_dir.canonicalize().ok()?;
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    let name: String = digest[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Some((path, state.join(name)))
+    Some((path, state.join(hex(&digest[..16]))))
 }
 
 fn entry(id: &str, path: &Path) -> String {

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{StoreError, StoreErrorKind, file};
+use super::{AtPath, DuringOperation, StoreError, file};
 
 const NAME: &str = "address";
 
 /// Writes the address. Blocks on the disk.
 pub fn tell_address(directory: &Path, url: &str) -> Result<(), StoreError> {
     let path = directory.join(NAME);
-    file::write_private(&path, format!("{url}\n").as_bytes())
-        .map_err(|error| StoreErrorKind::io(&path, error).during("say where we can be reached"))
+    let written = file::write_private(&path, format!("{url}\n").as_bytes()).at(&path);
+    written.during("say where we can be reached")
 }
 
 /// The address written last. A killed process is still named: try to connect.
@@ -39,10 +39,7 @@ pub fn address_stamp(directory: &Path) -> Option<(u64, SystemTime)> {
 /// For a process that has just locked the directory: at the address of a killed
 /// predecessor, another program may listen by now and receive keys.
 pub(super) fn forget_predecessor(directory: &Path) -> std::io::Result<()> {
-    match std::fs::remove_file(directory.join(NAME)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    file::remove(&directory.join(NAME))
 }
 
 /// Removes `url`, where no gateway listens any more. Keeps a successor's address.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::super::journal::{self, Journal, JournalContents, JournalEnd};
 use super::super::snapshot::{LoadedSnapshot, SnapshotFile, aside};
 use super::super::state::{Step, StoreState};
-use super::super::{StoreErrorKind, file};
+use super::super::{AtPath, StoreErrorKind, file};
 use super::location::{Location, locate};
 
 /// The sizes at which a new snapshot replaces the journal.
@@ -140,9 +140,8 @@ impl Disk {
 
     /// Whether the directory can be written at all.
     pub(crate) fn probe(&self) -> Result<(), StoreErrorKind> {
-        file::prepare(&self.path, &[b'\n'; PROBE])
-            .map(drop)
-            .map_err(|error| StoreErrorKind::io(&self.path, error))
+        let prepared = file::prepare(&self.path, &[b'\n'; PROBE]);
+        prepared.map(drop).at(&self.path)
     }
 
     /// Whether the journal has grown too large.
@@ -186,9 +185,9 @@ impl Disk {
 /// everything again.
 fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
     let copy = |from: &Path, to: &Path| {
-        let bytes = file::read_own(from).map_err(|error| StoreErrorKind::io(from, error))?;
+        let bytes = file::read_own(from).at(from)?;
         let copied = bytes.map_or(Ok(()), |bytes| file::write_private(to, &bytes));
-        copied.map_err(|error| StoreErrorKind::io(to, error))
+        copied.at(to)
     };
     copy(&earlier.journal, &to.journal)?;
     copy(&earlier.snapshot.backup(), to.snapshot.path())
@@ -242,6 +241,6 @@ fn keep(path: &Path) -> Result<PathBuf, StoreErrorKind> {
     fs::hard_link(path, &aside)
         .or_else(|_| fs::copy(path, &aside).map(drop))
         .and_then(|()| file::sync_directory(path))
-        .map_err(|error| StoreErrorKind::io(path, error))?;
+        .at(path)?;
     Ok(aside)
 }

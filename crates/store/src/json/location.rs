@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::snapshot::SnapshotFile;
-use super::super::{StoreErrorKind, file, foreign};
+use super::super::{AtPath, StoreErrorKind, file, foreign};
 
 const USUAL: &str = "mcp_instances";
 const BESIDE: &str = "portway_instances";
@@ -72,10 +72,8 @@ pub(in super::super) fn locate(directory: &Path) -> Result<Location, StoreErrorK
 /// application's file is also empty or torn while it is being written.
 fn is_foreign(usual: &Location) -> Result<bool, StoreErrorKind> {
     let path = usual.snapshot.path();
-    let bytes = match file::read_own(path) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(false),
-        Err(error) => return Err(StoreErrorKind::io(path, error)),
+    let Some(bytes) = file::read_own(path).at(path)? else {
+        return Ok(false);
     };
     if SnapshotFile::is_envelope(&bytes) {
         return Ok(false);
