@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, JournalEnd};
 use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
-use super::records::{Instance, KeyHolder, ToolRecord};
+use super::postgres::RecordTable;
+use super::records::{Entry, Instance, KeyHolder, ToolRecord};
 use super::state::{Step, StoreState};
 use super::{AtPath, DuringOperation, KeyDigest, StoreError, StoreErrorKind, postgres};
 use config::settings::{Settings, StorageType};
 
 /// The records in a data directory.
+#[derive(Default)]
 pub struct FilesReport {
     /// Files that cannot be used, a sentence each.
     pub faults: Vec<String>,
@@ -39,10 +41,10 @@ pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
     let location = match locate(directory) {
         Ok(location) => location,
         Err(kind) => {
+            let faults = vec![kind.to_string()];
             return FilesReport {
-                faults: vec![kind.to_string()],
-                aside: Vec::new(),
-                foreign: None,
+                faults,
+                ..FilesReport::default()
             };
         }
     };
@@ -118,24 +120,14 @@ fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
     }
     let state = Disk::look(directory)?;
     let mut contents = StoredRecords {
-        instances: state
-            .instances
-            .values()
-            .map(|it| Instance::clone(it))
-            .collect(),
-        tools: state
-            .tools
-            .values()
-            .map(|it| ToolRecord::clone(it))
-            .collect(),
+        instances: Instance::all(&state).cloned().collect(),
+        tools: ToolRecord::all(&state).cloned().collect(),
         ..StoredRecords::default()
     };
-    for held in state.entries.values() {
-        let holder = KeyHolder::Entry {
-            id: held.entry.id,
-            owner: held.entry.owner.clone(),
-        };
-        contents.keys.insert(held.entry.key.digest, holder);
+    for entry in Entry::all(&state) {
+        let (id, owner) = (entry.id, entry.owner.clone());
+        let holder = KeyHolder::Entry { id, owner };
+        contents.keys.insert(entry.key.digest, holder);
     }
     contents.add_instances();
     Ok(contents)

@@ -243,25 +243,6 @@ pub struct InstanceChange {
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-impl InstanceChange {
-    pub(super) fn apply(self, instance: &mut Instance) {
-        if let Some(owner) = self.owner {
-            instance.owner = owner;
-        }
-        let other = |key: &NewKey| key.digest != instance.key.digest;
-        if let Some(key) = self.key.filter(other) {
-            instance.key = key.made(Timestamp::now());
-        }
-        if let Some(name) = self.name {
-            instance.name = name;
-        }
-        if let Some(enabled) = self.enabled {
-            instance.enabled = enabled;
-        }
-        instance.extra.extend(self.extra);
-    }
-}
-
 /// The `Idempotency-Key` of a create. A repeated request with the same body
 /// gets the record that the first one created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -222,20 +222,23 @@ fn edit_entry(
     state: &StoreState,
     scope: &OwnerScope,
     id: EntryId,
-    edit: impl FnOnce(&mut Entry) -> Result<(), StoreErrorKind>,
+    edit: impl FnOnce(Entry) -> Result<Entry, StoreErrorKind>,
 ) -> Ruling<Option<Entry>> {
     let Some(before) = state.held(scope, id) else {
         return unchanged(None);
     };
-    let mut held = BoundEntry::clone(before);
-    edit(&mut held.entry)?;
+    let mut entry = edit(before.entry.clone())?;
     let mut same = before.entry.clone();
-    same.key.last_used_at = held.entry.key.last_used_at;
-    if held.entry == same {
+    same.key.last_used_at = entry.key.last_used_at;
+    if entry == same {
         return unchanged(Some(same));
     }
-    held.entry.updated_at = Timestamp::now();
-    Ok((Some(held.entry.clone()), vec![Step::Entry(Arc::new(held))]))
+    entry.updated_at = Timestamp::now();
+    let held = BoundEntry {
+        entry: entry.clone(),
+        bindings: before.bindings.clone(),
+    };
+    Ok((Some(entry), vec![Step::Entry(Arc::new(held))]))
 }
 
 pub(super) fn update_entry(
@@ -245,22 +248,16 @@ pub(super) fn update_entry(
     change: EntryChange,
     used: Option<Timestamp>,
 ) -> Ruling<Option<Entry>> {
-    edit_entry(state, scope, id, |entry| {
+    edit_entry(state, scope, id, |mut entry| {
         // Memory has the last use first, and forgets it when an entry is
         // disabled.
         entry.key.last_used_at = used.max(entry.key.last_used_at);
-        if let Some(name) = change.name {
-            entry.name = name;
-        }
+        entry.name = change.name.unwrap_or(entry.name);
         entry.enabled = change.enabled.unwrap_or(entry.enabled);
-        if let Some(exposes) = change.exposes {
-            entry.exposes = exposes;
-        }
-        if let Some(filter) = change.filter {
-            entry.filter = filter;
-        }
+        entry.exposes = change.exposes.unwrap_or(entry.exposes);
+        entry.filter = change.filter.unwrap_or(entry.filter);
         entry.key.expires_at = change.expires_at.unwrap_or(entry.key.expires_at);
-        Ok(())
+        Ok(entry)
     })
 }
 
@@ -272,8 +269,8 @@ pub(super) fn replace_key(
 ) -> Ruling<Option<Entry>> {
     edit_entry(state, scope, id, |entry| {
         free(state, &key.digest)?;
-        entry.key = key.made(Timestamp::now());
-        Ok(())
+        let key = key.made(Timestamp::now());
+        Ok(Entry { key, ..entry })
     })
 }
 
@@ -384,15 +381,21 @@ pub(super) fn update_instance(
     let Some(before) = state.instance(scope, named) else {
         return unchanged(None);
     };
+    let now = Timestamp::now();
     let mut instance = Instance::clone(before);
-    change.apply(&mut instance);
+    instance.owner = change.owner.unwrap_or(instance.owner);
+    let other = |key: &NewKey| key.digest != before.key.digest;
+    if let Some(key) = change.key.filter(other) {
+        free_for_instance(state, &key.digest)?;
+        instance.key = key.made(now);
+    }
+    instance.name = change.name.unwrap_or(instance.name);
+    instance.enabled = change.enabled.unwrap_or(instance.enabled);
+    instance.extra.extend(change.extra);
     if instance == **before {
         return unchanged(Some(instance));
     }
-    if instance.key.digest != before.key.digest {
-        free_for_instance(state, &instance.key.digest)?;
-    }
-    instance.updated_at = Timestamp::now();
+    instance.updated_at = now;
     let steps = vec![Step::Instance(Arc::new(instance.clone()))];
     Ok((Some(instance), steps))
 }

@@ -202,10 +202,10 @@ impl StoreState {
 
     pub(crate) fn grant(&self, id: EntryId) -> Option<Grant> {
         let held = self.entries.get(&id)?;
-        let bound = held.bindings.iter().filter_map(|binding| {
-            let tool = self.tools.get(&binding.tool)?;
-            Some((tool.clone(), binding.enabled))
-        });
-        Grant::new(&held.entry, bound)
+        let bound = self.bound(held).into_iter();
+        Grant::new(
+            &held.entry,
+            bound.map(|one| (one.tool, one.binding.enabled)),
+        )
     }
 }

@@ -66,12 +66,7 @@ impl Disk {
         let (snapshot, path) = (location.snapshot, location.journal);
         let found = journal::read::<Vec<Step>>(&path)?;
         let mut state = loaded.data.take().unwrap_or_default();
-        let belongs = found.generation.is_none_or(|it| it == loaded.generation);
-        if belongs {
-            for step in found.saves.iter().flatten() {
-                state.apply(step);
-            }
-        }
+        replay(&mut state, &found, loaded.generation);
         let repair = complain(&path, &found, &mut loaded)?;
         let generation = found.generation.unwrap_or(0).max(loaded.generation);
         let mut disk = Disk {
@@ -109,11 +104,7 @@ impl Disk {
         let location = location.earlier.as_deref().unwrap_or(&location);
         let (mut state, generation) = location.snapshot.look::<StoreState>()?.unwrap_or_default();
         let found = journal::look::<Vec<Step>>(&location.journal)?;
-        if found.generation.is_none_or(|it| it == generation) {
-            for step in found.saves.iter().flatten() {
-                state.apply(step);
-            }
-        }
+        replay(&mut state, &found, generation);
         Ok(state)
     }
 
@@ -177,6 +168,15 @@ impl Disk {
         self.unsure = false;
         self.not_before = None;
         Ok(())
+    }
+}
+
+/// Applies the journal of a snapshot to its state.
+fn replay(state: &mut StoreState, journal: &JournalContents<Vec<Step>>, generation: u64) {
+    if journal.generation.is_none_or(|it| it == generation) {
+        for step in journal.saves.iter().flatten() {
+            state.apply(step);
+        }
     }
 }
 

@@ -78,28 +78,29 @@ impl Account {
         }
     }
 
+    /// This account, and those above it.
+    fn chain(&self) -> impl Iterator<Item = &Account> {
+        std::iter::successors(Some(self), |one| one.above.as_deref())
+    }
+
     /// Counts bytes if there is room for them. An empty share takes any one
     /// text that fits into the whole budget: a limit on memory must not become
     /// a limit on the size of a response.
     pub fn take(self: &Arc<Account>, bytes: usize) -> Result<Charge, Full> {
         let charge = self.charge(bytes);
-        let mut account = Some(self);
-        while let Some(one) = account {
+        for one in self.chain() {
             let used = one.used();
             if used > one.limit && (used > bytes || one.above.is_none()) {
                 return Err(one.reason());
             }
-            account = one.above.as_ref();
         }
         Ok(charge)
     }
 
     /// Counts bytes that already exist, whether there is room or not.
     pub fn charge(self: &Arc<Account>, bytes: usize) -> Charge {
-        let mut account = Some(self);
-        while let Some(one) = account {
+        for one in self.chain() {
             one.used.fetch_add(bytes, Ordering::Relaxed);
-            account = one.above.as_ref();
         }
         Charge {
             account: self.clone(),
@@ -117,10 +118,8 @@ pub struct Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let mut account = Some(&self.account);
-        while let Some(one) = account {
+        for one in self.account.chain() {
             one.used.fetch_sub(self.bytes, Ordering::Relaxed);
-            account = one.above.as_ref();
         }
     }
 }

@@ -39,18 +39,15 @@ pub(super) async fn load(
     intent: Intent,
 ) -> Result<StoreState, DbError> {
     let mut state = StoreState::default();
+    let owner = needs.owner.as_deref();
     if let Some((kind, request)) = &needs.create
         && !create(connection, *kind, request.as_ref(), &mut state).await?
     {
         return Ok(state);
     }
     if let Some(request) = &needs.request {
-        state.once = Arc::new(
-            idempotency::find(connection, request)
-                .await?
-                .into_iter()
-                .collect(),
-        );
+        let made = idempotency::find(connection, request).await?;
+        state.once = Arc::new(made.into_iter().collect());
     }
     if needs.all_servers || !needs.servers.is_empty() {
         let which = (!needs.all_servers).then_some(&*needs.servers);
@@ -60,9 +57,8 @@ pub(super) async fn load(
     if let Some(id) = needs.entry {
         let which = "where id = $1 and ($2::text is null or user_id = $2)";
         let which = format!("{which} {}", intent.lock("for update"));
-        let found = table::select::<Entry>(connection, &which, |query| {
-            query.bind(id.0).bind(needs.owner.as_deref())
-        });
+        let found =
+            table::select::<Entry>(connection, &which, |query| query.bind(id.0).bind(owner));
         state.add_entries(found.await?);
         if needs.bindings && !state.entries.is_empty() {
             bindings(connection, id, &mut state).await?;
@@ -78,14 +74,7 @@ pub(super) async fn load(
         state.add_tools(table::select(connection, &which, |query| query.bind(ids)).await?);
     }
     if let Some((id, name)) = &needs.bound_tool {
-        bound_tool(
-            connection,
-            needs.owner.as_deref(),
-            *id,
-            name.as_deref(),
-            &mut state,
-        )
-        .await?;
+        bound_tool(connection, owner, *id, name.as_deref(), &mut state).await?;
     }
     if let Some(named) = &needs.instance {
         let which = "where key_digest = $1 or id = $2 order by key_digest = $1 desc limit 1";
@@ -149,17 +138,11 @@ async fn create(
                 tools: vec![ToolId(id)],
                 ..RecordSelection::default()
             },
-            RecordKind::Entry => RecordSelection {
-                entry: Some(EntryId(id)),
-                ..RecordSelection::default()
-            },
-            RecordKind::Instance => RecordSelection {
-                instance: Some(InstanceName {
-                    key,
-                    id: Some(EntryId(id)),
-                }),
-                ..RecordSelection::default()
-            },
+            RecordKind::Entry => RecordSelection::of_entry(&OwnerScope::Everyone, EntryId(id)),
+            RecordKind::Instance => {
+                let id = Some(EntryId(id));
+                RecordSelection::of_instance(&InstanceName { key, id })
+            }
         };
         let earlier = Box::pin(load(connection, &needs, Intent::Read)).await?;
         let once = Arc::new(BTreeMap::from([(key, made)]));

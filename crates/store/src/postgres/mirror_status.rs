@@ -81,10 +81,6 @@ impl MirrorStatus {
         self.leave(BEHIND);
     }
 
-    pub(super) fn set_away(&self) {
-        self.leave(AWAY);
-    }
-
     pub(super) fn note_answer(&self) {
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
@@ -97,11 +93,12 @@ impl MirrorStatus {
     /// An attempt failed that began after `answers`. If the database has
     /// completed another operation meanwhile, it came back during the attempt.
     pub(super) fn set_away_since(&self, answers: u64) {
-        if self.answers() == answers {
-            self.set_away()
+        let mode = if self.answers() == answers {
+            AWAY
         } else {
-            self.set_behind()
-        }
+            BEHIND
+        };
+        self.leave(mode);
     }
 
     /// Records a failed read, but only in the mode `Behind`: in the others the

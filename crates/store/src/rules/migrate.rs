@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::Timestamp;
 use super::super::records::*;
 use super::super::state::{BoundEntry, Step, StoreState};
+use super::super::{StoreErrorKind, Timestamp};
 use super::{Ruling, free};
 
 impl Instance {
@@ -36,35 +36,35 @@ fn pair(tool: &Value) -> Option<(&str, &str)> {
 }
 
 pub(in super::super) fn migrate(state: &StoreState) -> Ruling<Vec<MigratedInstance>> {
-    let mut state = state.clone();
-    let mut steps = Vec::new();
-    let mut all = Vec::new();
-    for instance in Arc::clone(&state.instances).values() {
-        free(&state, &instance.key.digest)?;
-        let mut made = Vec::new();
-        let migrated = one(&state, instance, &mut made);
-        made.push(Step::NoInstance(instance.id));
-        for step in &made {
-            state.apply(step);
-        }
-        steps.append(&mut made);
-        all.push(migrated);
-    }
-    Ok((all, steps))
+    each(state, state.instances.values(), |state, instance, steps| {
+        free(state, &instance.key.digest)?;
+        let migrated = one(state, instance, steps);
+        steps.push(Step::NoInstance(instance.id));
+        Ok(migrated)
+    })
 }
 
 /// Adopts records of another application.
 pub(in super::super) fn adopt(state: &StoreState, records: &[Instance]) -> Ruling<Vec<Adoption>> {
+    each(state, records, |state, record, steps| {
+        Ok(match state.holder(&record.key.digest) {
+            Some(holder) => holder.outcome(record),
+            None => Adoption::Made(one(state, record, steps)),
+        })
+    })
+}
+
+/// Converts records one after another, each in the state after the last.
+fn each<'r, R: 'r, T>(
+    state: &StoreState,
+    records: impl IntoIterator<Item = &'r R>,
+    convert: impl Fn(&StoreState, &'r R, &mut Vec<Step>) -> Result<T, StoreErrorKind>,
+) -> Ruling<Vec<T>> {
     let mut state = state.clone();
-    let mut steps = Vec::new();
-    let mut all = Vec::with_capacity(records.len());
+    let (mut steps, mut all) = (Vec::new(), Vec::new());
     for record in records {
-        if let Some(holder) = state.holder(&record.key.digest) {
-            all.push(holder.outcome(record));
-            continue;
-        }
         let mut made = Vec::new();
-        all.push(Adoption::Made(one(&state, record, &mut made)));
+        all.push(convert(&state, record, &mut made)?);
         for step in &made {
             state.apply(step);
         }
