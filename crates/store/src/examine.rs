@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::journal::{self, JournalEnd};
 use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
 use super::postgres::RecordTable;
-use super::records::{Entry, Instance, KeyHolder, ToolRecord};
+use super::records::{Entry, EntryId, Instance, KeyHolder, ToolRecord};
 use super::state::{Step, StoreState};
 use super::{AtPath, DuringOperation, KeyDigest, StoreError, StoreErrorKind, postgres};
 use config::settings::{Settings, StorageType};
@@ -41,9 +42,8 @@ pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
     let location = match locate(directory) {
         Ok(location) => location,
         Err(kind) => {
-            let faults = vec![kind.to_string()];
             return FilesReport {
-                faults,
+                faults: vec![kind.to_string()],
                 ..FilesReport::default()
             };
         }
@@ -82,11 +82,20 @@ pub struct StoredRecords {
 }
 
 impl StoredRecords {
-    /// Adds the keys of the old records to those of the entries.
-    pub(super) fn add_instances(&mut self) {
-        for old in &self.instances {
-            let holder = KeyHolder::Instance(old.id);
-            self.keys.entry(old.key.digest).or_insert(holder);
+    /// `entries`: the key, the number and the owner of each.
+    pub(super) fn new(
+        instances: Vec<Instance>,
+        tools: Vec<ToolRecord>,
+        entries: impl IntoIterator<Item = (KeyDigest, EntryId, Arc<str>)>,
+    ) -> StoredRecords {
+        let old = |old: &Instance| (old.key.digest, KeyHolder::Instance(old.id));
+        let mut keys: HashMap<_, _> = instances.iter().map(old).collect();
+        let entry = |(key, id, owner)| (key, KeyHolder::Entry { id, owner });
+        keys.extend(entries.into_iter().map(entry));
+        StoredRecords {
+            instances,
+            tools,
+            keys,
         }
     }
 }
@@ -119,18 +128,11 @@ fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
         return Err(StoreErrorKind::Locked { directory, pid });
     }
     let state = Disk::look(directory)?;
-    let mut contents = StoredRecords {
-        instances: Instance::all(&state).cloned().collect(),
-        tools: ToolRecord::all(&state).cloned().collect(),
-        ..StoredRecords::default()
-    };
-    for entry in Entry::all(&state) {
-        let (id, owner) = (entry.id, entry.owner.clone());
-        let holder = KeyHolder::Entry { id, owner };
-        contents.keys.insert(entry.key.digest, holder);
-    }
-    contents.add_instances();
-    Ok(contents)
+    Ok(StoredRecords::new(
+        Instance::all(&state).cloned().collect(),
+        ToolRecord::all(&state).cloned().collect(),
+        Entry::all(&state).map(|entry| (entry.key.digest, entry.id, entry.owner.clone())),
+    ))
 }
 
 #[cfg(test)]

@@ -298,10 +298,7 @@ impl DiskWriter {
         if self.used <= now {
             self.save_used();
         }
-        let quiet = self.quiet.is_some_and(|at| at <= now);
-        if quiet {
-            self.quiet = None;
-        }
+        let quiet = self.quiet.take_if(|at| *at <= now).is_some();
         if self.disk.is_due() || quiet && self.disk.is_small() {
             self.compact();
         }

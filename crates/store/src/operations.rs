@@ -364,12 +364,10 @@ impl Store {
         named: &InstanceName,
     ) -> StoreResult<bool> {
         let (scope, named) = (scope.clone(), *named);
-        self.change(
-            "delete MCP instance",
-            RecordSelection::of_instance(&named),
-            None,
-            move |state| rules::delete_instance(state, &scope, &named),
-        )
+        let needs = RecordSelection::of_instance(&named);
+        self.change("delete MCP instance", needs, None, move |state| {
+            rules::delete_instance(state, &scope, &named)
+        })
         .await
     }
 

@@ -87,24 +87,17 @@ pub(super) async fn contents(
     if !found.complete {
         return Ok(StoredRecords::default());
     }
-    let entries = "select id, user_id, key_digest from mcp_v2";
-    let entries = sqlx::query(entries).fetch_all(&mut *tx).await?;
-    let mut contents = StoredRecords {
-        instances: table::select(&mut tx, "order by id", |query| query).await?,
-        tools: table::select(&mut tx, "order by id", |query| query).await?,
-        ..StoredRecords::default()
+    let instances = table::select(&mut tx, "order by id", |query| query).await?;
+    let tools = table::select(&mut tx, "order by id", |query| query).await?;
+    // Only these columns: an older Portway may have made the table.
+    let entries = sqlx::query("select id, user_id, key_digest from mcp_v2");
+    let entries = entries.fetch_all(&mut *tx).await?;
+    let entry = |row| -> Result<_, sqlx::Error> {
+        let key = table::digest(row, "key_digest")?;
+        Ok((key, EntryId(row.try_get("id")?), table::owner(row)?))
     };
-    for row in &entries {
-        let holder = KeyHolder::Entry {
-            id: EntryId(row.try_get("id")?),
-            owner: table::owner(row)?,
-        };
-        contents
-            .keys
-            .insert(table::digest(row, "key_digest")?, holder);
-    }
-    contents.add_instances();
-    Ok(contents)
+    let entries: Vec<_> = entries.iter().map(entry).collect::<Result<_, _>>()?;
+    Ok(StoredRecords::new(instances, tools, entries))
 }
 
 /// Takes no lock but the one that every reader takes.

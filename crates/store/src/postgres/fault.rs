@@ -100,11 +100,8 @@ impl DbError {
     /// means nothing about PostgreSQL.
     pub(super) fn code(&self) -> Option<String> {
         let error = self.database_error()?;
-        if is_raised(error) {
-            None
-        } else {
-            Some(error.code()?.into_owned())
-        }
+        let code = error.code()?;
+        (!is_raised(error)).then(|| code.into_owned())
     }
 
     fn database_error(&self) -> Option<&dyn DatabaseError> {
@@ -204,10 +201,8 @@ impl DbError {
 fn rule(error: &dyn DatabaseError, code: &str) -> Option<StoreErrorKind> {
     let raised = is_raised(error);
     let error = error.try_downcast_ref::<PgDatabaseError>()?;
-    let of = match error.table() {
-        Some(table) => format!(" of the table {table}"),
-        None => String::new(),
-    };
+    let of = error.table().map(|table| format!(" of the table {table}"));
+    let of = of.unwrap_or_default();
     let rule = match (code, error.column(), error.constraint()) {
         ("23502", Some(column), _) => format!("the column {column:?}{of} must have a value"),
         ("23505" | "23P01", _, Some(name)) => {

@@ -21,28 +21,19 @@ pub(super) async fn server_moved(
     .bind(from)
     .fetch_all(&mut *tx)
     .await?;
-    match to {
-        Some(to) => {
-            sqlx::query(
-                "update tool set server = $2, updated_at = to_timestamp($3 / 1000.0) \
-                 where server = $1",
-            )
-            .bind(from)
-            .bind(to)
-            .bind(moment(Timestamp::now()))
-            .execute(&mut *tx)
-            .await?;
-        }
-        None => {
-            sqlx::query(
-                "delete from mcp_binding b using tool t \
-                 where t.id = b.tool_id and t.server = $1",
-            )
-            .bind(from)
-            .execute(&mut *tx)
-            .await?;
-        }
-    }
+    let now = moment(Timestamp::now());
+    let follow = if to.is_some() {
+        sqlx::query(
+            "update tool set server = $2, updated_at = to_timestamp($3 / 1000.0) where server = $1",
+        )
+        .bind(from)
+        .bind(to)
+        .bind(now)
+    } else {
+        let sql = "delete from mcp_binding b using tool t where t.id = b.tool_id and t.server = $1";
+        sqlx::query(sql).bind(from)
+    };
+    follow.execute(&mut *tx).await?;
     let exposing: Vec<i64> = sqlx::query_scalar(
         "update mcp_v2 set updated_at = to_timestamp($3 / 1000.0), \
          exposed_resources = case when $2::text = any (exposed_resources) \
@@ -55,7 +46,7 @@ pub(super) async fn server_moved(
     )
     .bind(from)
     .bind(to)
-    .bind(moment(Timestamp::now()))
+    .bind(now)
     .fetch_all(&mut *tx)
     .await?;
     record_moved(tx, from, to).await?;

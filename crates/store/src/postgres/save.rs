@@ -114,21 +114,16 @@ async fn save_entry(
     )
     .bind(entry.id.0)
     .bind(&*entry.owner)
-    .bind(new.iter().map(|one| one.tool.0).collect::<Vec<_>>())
-    .bind(new.iter().map(|one| name(one.tool)).collect::<Vec<_>>())
-    .bind(new.iter().map(|one| one.enabled).collect::<Vec<_>>())
-    .bind(
-        new.iter()
-            .map(|one| moment(one.created_at))
-            .collect::<Vec<_>>(),
-    )
+    .bind(Vec::from_iter(new.iter().map(|one| one.tool.0)))
+    .bind(Vec::from_iter(new.iter().map(|one| name(one.tool))))
+    .bind(Vec::from_iter(new.iter().map(|one| one.enabled)))
+    .bind(Vec::from_iter(new.iter().map(|one| moment(one.created_at))))
     .execute(tx)
     .await?;
     if done.rows_affected() < new.len() as u64 {
-        Err(DbError::Sql(sqlx::Error::RowNotFound))
-    } else {
-        Ok(())
+        return Err(DbError::Sql(sqlx::Error::RowNotFound));
     }
+    Ok(())
 }
 
 /// Fewer rows than named are fine where a tool was deleted meanwhile: checks

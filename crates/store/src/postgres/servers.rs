@@ -53,14 +53,8 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Res
     let ids: Vec<Uuid> = wanted.keys().copied().collect();
     let names: Vec<&str> = wanted.values().map(|record| record.name.as_str()).collect();
     let runs: Vec<Option<bool>> = wanted.values().map(|record| record.run).collect();
-    let asks: Vec<Option<&str>> = wanted
-        .values()
-        .map(|record| record.asks.as_deref())
-        .collect();
-    let made: Vec<i64> = wanted
-        .values()
-        .map(|record| moment(record.created_at))
-        .collect();
+    let asks = Vec::from_iter(wanted.values().map(|record| record.asks.as_deref()));
+    let made = Vec::from_iter(wanted.values().map(|record| moment(record.created_at)));
     let done = sqlx::query(
         "insert into mcp_server (id, name, run, asks, created_at) \
          select n.id, n.name, n.run, n.asks, to_timestamp(n.made / 1000.0) \
@@ -114,25 +108,21 @@ pub(super) async fn define(
         return Ok(false);
     }
     for change in changes {
-        let (sql, new) = match (&change.found, &change.new) {
-            (None, Some(new)) => (
-                "insert into mcp_server_definition (name, definition) values ($1, $2::json)",
-                new,
-            ),
-            (Some(_), Some(new)) => (
-                "update mcp_server_definition set definition = $2::json where name = $1",
-                new,
-            ),
-            (found, None) => {
-                if found.is_some() {
-                    let gone = "delete from mcp_server_definition where name = $1";
-                    let query = sqlx::query(gone).bind(&change.name);
-                    written(&query.execute(&mut *tx).await?)?;
-                }
-                continue;
+        let sql = match (&change.found, &change.new) {
+            (None, None) => continue,
+            (None, Some(_)) => {
+                "insert into mcp_server_definition (name, definition) values ($1, $2::json)"
             }
+            (Some(_), Some(_)) => {
+                "update mcp_server_definition set definition = $2::json where name = $1"
+            }
+            (Some(_), None) => "delete from mcp_server_definition where name = $1",
         };
-        let query = sqlx::query(sql).bind(&change.name).bind(new);
+        let query = sqlx::query(sql).bind(&change.name);
+        let query = match &change.new {
+            Some(new) => query.bind(new),
+            None => query,
+        };
         written(&query.execute(&mut *tx).await?)?;
     }
     Ok(true)
