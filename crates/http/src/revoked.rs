@@ -36,7 +36,7 @@ pub(super) async fn end_connections(
         };
         connections.retire(|holder| match holder {
             ConnectionHolder::Entry { entry, key, .. } => {
-                changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
+                changed.is_none_or(|changed| changed == *entry) && !opens(&store, *entry, key)
             }
             ConnectionHolder::Console(session) => !guard.has_session(session),
             ConnectionHolder::Unknown | ConnectionHolder::Admin | ConnectionHolder::User(_) => {

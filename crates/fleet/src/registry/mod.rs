@@ -208,7 +208,7 @@ impl Registry {
     async fn refresh(&self, edits: &mut Edits, occasion: Occasion<'_>) -> Result<(), StoreError> {
         let mut loaded = self.files.load(edits.loaded.clone()).await;
         if self.files.database {
-            let more = database::add(&self.files, &*self.store, &loaded, &edits.loaded).await;
+            let more = database::add(&self.files, &self.store, &loaded, &edits.loaded).await;
             loaded = more.map_or(loaded, Arc::new);
         }
         tell::files(&loaded, &edits.loaded);

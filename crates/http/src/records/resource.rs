@@ -146,7 +146,7 @@ impl RecordContext {
         (new, problems): (R::New, Vec<FieldProblem>),
     ) -> Result<Response, ApiError> {
         self.records.refuse_new(request, problems).await?;
-        let (record, replayed) = match R::create(&*self.records.store, new, request.once()).await? {
+        let (record, replayed) = match R::create(&self.records.store, new, request.once()).await? {
             Creation::New(record) => (record, false),
             Creation::Earlier(Some(record)) => (record, true),
             Creation::Earlier(None) => {

@@ -42,13 +42,13 @@ pub(super) async fn e9_records_of_others_become_entries_with_their_keys(place: &
     let records = [theirs("the key of one", "one"), off];
     let adopted = store.adopt(&records).await.unwrap();
     let ids: Vec<EntryId> = adopted.iter().map(entry_of).collect();
-    assert_eq!(counts(&*store).await, (2, 2, 0));
-    let grant = granted(&*store, &ApiKey::given("the key of one"))
+    assert_eq!(counts(&store).await, (2, 2, 0));
+    let grant = granted(&store, &ApiKey::given("the key of one"))
         .await
         .unwrap();
     assert_eq!((grant.entry, grant.tools.len()), (ids[0], 2));
     assert!(
-        granted(&*store, &ApiKey::given("the key of two"))
+        granted(&store, &ApiKey::given("the key of two"))
             .await
             .is_none()
     );
@@ -78,7 +78,7 @@ pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn TestStore) 
     let adopted = store.adopt(&records).await.unwrap();
     assert_eq!(adopted[0], Adoption::Known(first));
     entry_of(&adopted[1]);
-    assert_eq!(counts(&*store).await, (2, 2, 0));
+    assert_eq!(counts(&store).await, (2, 2, 0));
     let kept = store.entry(&ALL, first).await.unwrap().unwrap();
     assert_eq!((kept.name.as_str(), kept.enabled), ("renamed", false));
 }

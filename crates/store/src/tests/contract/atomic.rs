@@ -61,50 +61,50 @@ impl TestTools {
 
 pub(super) async fn e5_a_failed_with_bindings_keeps_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = TestTools::of(&*store).await;
-    let before = counts(&*store).await;
+    let tools = TestTools::of(&store).await;
+    let before = counts(&store).await;
     for k in 0..N {
         for reason in REASONS {
             let (key, mut new) = new_entry("desk", &[]);
             new.bindings = tools.failing(k, reason);
             let error = kind(store.create_entry(new, None).await);
             assert!(tools.is_told(k, reason, &error), "{k} {reason:?}: {error}");
-            assert_eq!(counts(&*store).await, before, "{k} {reason:?}");
-            assert!(granted(&*store, &key).await.is_none());
+            assert_eq!(counts(&store).await, before, "{k} {reason:?}");
+            assert!(granted(&store, &key).await.is_none());
             assert!(store.ask(&key.digest()).await.unwrap().is_none());
         }
     }
     drop(store);
     let store = place.open().await;
-    assert_eq!(counts(&*store).await, before);
-    let (key, desk) = entry(&*store, &tools.good).await;
-    assert_eq!(bound(&*store, desk.id).await.len(), N);
-    assert_eq!(visible(&*store, &key).await.unwrap().len(), N);
+    assert_eq!(counts(&store).await, before);
+    let (key, desk) = entry(&store, &tools.good).await;
+    assert_eq!(bound(&store, desk.id).await.len(), N);
+    assert_eq!(visible(&store, &key).await.unwrap().len(), N);
 }
 
 pub(super) async fn e5_a_failed_bind_changes_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = TestTools::of(&*store).await;
-    let kept = tool(&*store, "kept").await.id;
-    let (key, desk) = entry(&*store, &[kept]).await;
+    let tools = TestTools::of(&store).await;
+    let kept = tool(&store, "kept").await.id;
+    let (key, desk) = entry(&store, &[kept]).await;
     for k in 0..N {
         for reason in REASONS {
             let mut bindings = tools.failing(k, reason);
             bindings.insert(0, off(kept));
             let error = kind(store.bind(&ALL, desk.id, &bindings).await);
             assert!(tools.is_told(k, reason, &error), "{k} {reason:?}: {error}");
-            assert_eq!(bound(&*store, desk.id).await, [(kept, true)]);
-            assert_eq!(visible(&*store, &key).await.unwrap(), ["kept"]);
+            assert_eq!(bound(&store, desk.id).await, [(kept, true)]);
+            assert_eq!(visible(&store, &key).await.unwrap(), ["kept"]);
         }
     }
     drop(store);
     let store = place.open().await;
-    assert_eq!(bound(&*store, desk.id).await, [(kept, true)]);
+    assert_eq!(bound(&store, desk.id).await, [(kept, true)]);
 }
 
 pub(super) async fn e5_the_first_missing_tool_is_named(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = TestTools::of(&*store).await;
+    let tools = TestTools::of(&store).await;
     let (_, mut new) = new_entry("desk", &tools.good);
     new.bindings.insert(2, on(ToolId(1_000_002)));
     new.bindings.insert(4, on(ToolId(1_000_001)));
@@ -117,7 +117,7 @@ pub(super) async fn e5_the_first_missing_tool_is_named(place: &dyn TestStore) {
 
 pub(super) async fn e5_a_missing_tool_is_told_before_a_name(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = TestTools::of(&*store).await;
+    let tools = TestTools::of(&store).await;
     let bindings = [tools.good[0], tools.twins[0], ToolId(1_000_001)];
     let (_, new) = new_entry("desk", &bindings);
     let error = kind(store.create_entry(new, None).await);

@@ -19,7 +19,7 @@ pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn Tes
         store.entry(&ALL, desk.id).await.unwrap().as_ref(),
         Some(&desk)
     );
-    assert_eq!(bound(&*store, desk.id).await, []);
+    assert_eq!(bound(&store, desk.id).await, []);
 
     let change = EntryChange {
         name: Some("table".to_owned()),
@@ -39,8 +39,8 @@ pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn Tes
 
 pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a"]).await;
-    let (_, mut expected) = entry(&*store, &ids).await;
+    let ids = tools(&store, &["a"]).await;
+    let (_, mut expected) = entry(&store, &ids).await;
     let exposes = ExposedServers {
         resources: vec!["files".to_owned(), "git".to_owned()],
         prompts: vec!["git".to_owned()],
@@ -93,12 +93,12 @@ pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn TestStore) {
         assert_eq!(after, expected);
         assert_eq!(store.entry(&ALL, expected.id).await.unwrap(), Some(after));
     }
-    assert_eq!(bound(&*store, expected.id).await, [(ids[0], true)]);
+    assert_eq!(bound(&store, expected.id).await, [(ids[0], true)]);
 }
 
 pub(super) async fn e1_a_change_that_changes_nothing_keeps_the_time(place: &dyn TestStore) {
     let store = place.open().await;
-    let (_, desk) = entry(&*store, &[]).await;
+    let (_, desk) = entry(&store, &[]).await;
     let same = EntryChange {
         name: Some(desk.name.clone()),
         enabled: Some(true),
@@ -143,7 +143,7 @@ pub(super) async fn e1_numbers_are_not_used_twice(place: &dyn TestStore) {
     let store = place.open().await;
     let mut last = EntryId(0);
     for _ in 0..5 {
-        let (_, next) = entry(&*store, &[]).await;
+        let (_, next) = entry(&store, &[]).await;
         assert!(next.id > last);
         store.delete_entry(&ALL, next.id).await.unwrap();
         last = next.id;
@@ -152,8 +152,8 @@ pub(super) async fn e1_numbers_are_not_used_twice(place: &dyn TestStore) {
 
 pub(super) async fn e10_a_key_is_replaced(place: &dyn TestStore) {
     let store = place.open().await;
-    let (old, desk) = entry(&*store, &[]).await;
-    let grant = granted(&*store, &old).await.unwrap();
+    let (old, desk) = entry(&store, &[]).await;
+    let grant = granted(&store, &old).await.unwrap();
     grant.touch(Timestamp::now());
     let new = ApiKey::random().unwrap();
     let expires_at = Some(Timestamp::from_millis(4_102_444_799_999));
@@ -168,14 +168,14 @@ pub(super) async fn e10_a_key_is_replaced(place: &dyn TestStore) {
     assert!(after.key.created_at >= desk.key.created_at);
     assert_eq!(after.key.last_used_at, None, "the new key was never used");
     assert_eq!(store.entry(&ALL, desk.id).await.unwrap(), Some(after));
-    assert!(granted(&*store, &old).await.is_none());
-    assert!(granted(&*store, &new).await.is_some());
+    assert!(granted(&store, &old).await.is_none());
+    assert!(granted(&store, &new).await.is_some());
 }
 
 pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn TestStore) {
     let store = place.open().await;
-    let (key, first) = entry(&*store, &[]).await;
-    let (_, second) = entry(&*store, &[]).await;
+    let (key, first) = entry(&store, &[]).await;
+    let (_, second) = entry(&store, &[]).await;
     let (_, mut new) = new_entry("another", &[]);
     new.key = key.record(None);
     let taken = store.create_entry(new, None).await.unwrap_err();
@@ -187,8 +187,8 @@ pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn TestStore) {
     let taken = kind(store.replace_key(&ALL, second.id, key.record(None)).await);
     assert!(matches!(taken, StoreErrorKind::Conflict(_)));
     assert_eq!(store.entry(&ALL, second.id).await.unwrap(), Some(second));
-    assert_eq!(counts(&*store).await, (0, 2, 0));
-    assert_eq!(granted(&*store, &key).await.unwrap().entry, first.id);
+    assert_eq!(counts(&store).await, (0, 2, 0));
+    assert_eq!(granted(&store, &key).await.unwrap().entry, first.id);
 }
 
 pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn TestStore) {
@@ -204,7 +204,7 @@ pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn TestStore) {
     let refused = store.create_entry(again, None).await.unwrap_err();
     let said = format!(
         "{asked} {desk:?} {:?} {:?} {:?} {refused:?} {refused}",
-        granted(&*store, &key).await,
+        granted(&store, &key).await,
         store.entries(&ALL, EVERY).await,
         store.instances(&ALL, EVERY).await,
     );
@@ -219,7 +219,7 @@ pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn TestStore) {
 
 pub(super) async fn f4_a_missing_entry_is_no_error(place: &dyn TestStore) {
     let store = place.open().await;
-    let read = tool(&*store, "read").await.id;
+    let read = tool(&store, "read").await.id;
     for id in [0, -1, 99, i64::MAX].map(EntryId) {
         assert_eq!(store.entry(&ALL, id).await.unwrap(), None);
         let change = EntryChange {
@@ -237,5 +237,5 @@ pub(super) async fn f4_a_missing_entry_is_no_error(place: &dyn TestStore) {
         assert!(!store.unbind(&ALL, id, read).await.unwrap());
         assert!(store.grant_of(id).is_none());
     }
-    assert_eq!(counts(&*store).await, (1, 0, 0));
+    assert_eq!(counts(&store).await, (1, 0, 0));
 }

@@ -13,13 +13,13 @@ fn enabled(enabled: bool) -> EntryChange {
 
 pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["d", "b", "c", "a"]).await;
-    let (key, desk) = entry(&*store, &ids[..3]).await;
-    let grant = granted(&*store, &key).await.unwrap();
+    let ids = tools(&store, &["d", "b", "c", "a"]).await;
+    let (key, desk) = entry(&store, &ids[..3]).await;
+    let grant = granted(&store, &key).await.unwrap();
     assert_eq!((grant.entry, &*grant.owner), (desk.id, ME));
     assert_eq!(*grant.principal, *format!("entry:{}", desk.id));
     assert_eq!(*grant.name, *desk.name);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["b", "c", "d"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["b", "c", "d"]);
     let found = grant.tool("c").unwrap();
     assert_eq!((&*found.server, &*found.tool), ("files", "c_there"));
     assert!(grant.tool("a").is_none() && grant.tool("c_there").is_none());
@@ -28,11 +28,11 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
         .update_binding(&ALL, desk.id, off(ids[1]))
         .await
         .unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["c", "d"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["c", "d"]);
     store.bind(&ALL, desk.id, &[on(ids[3])]).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "c", "d"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a", "c", "d"]);
     store.unbind(&ALL, desk.id, ids[0]).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "c"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a", "c"]);
     let change = ToolChange {
         name: Some("z".to_owned()),
         description: Some(Some("the last".to_owned())),
@@ -40,13 +40,13 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
         tool: Some("log".to_owned()),
     };
     store.update_tool(&ALL, ids[3], change).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["c", "z"]);
-    let grant = granted(&*store, &key).await.unwrap();
+    assert_eq!(visible(&store, &key).await.unwrap(), ["c", "z"]);
+    let grant = granted(&store, &key).await.unwrap();
     let found = grant.tool("z").unwrap();
     assert_eq!(found.description.as_deref(), Some("the last"));
     assert_eq!((&*found.server, &*found.tool), ("git", "log"));
     store.delete_tool(&ALL, ids[2]).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["z"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["z"]);
     let exposes = ExposedServers {
         resources: vec!["git".to_owned()],
         prompts: vec![],
@@ -56,25 +56,25 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
         ..EntryChange::default()
     };
     store.update_entry(&ALL, desk.id, change).await.unwrap();
-    assert_eq!(granted(&*store, &key).await.unwrap().exposes, exposes);
+    assert_eq!(granted(&store, &key).await.unwrap().exposes, exposes);
 }
 
 pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b", "c"]).await;
+    let ids = tools(&store, &["a", "b", "c"]).await;
     let (key, mut new) = new_entry("an entry", &ids);
     new.filter = Some(filter(&["files:*"], &["*:c_there"]));
     let desk = made(store.create_entry(new, None).await);
     // A record stands for `files:<name>_there`.
     let gives = |grant: &Grant, tool: &str| grant.filter_gives("files", Some(tool));
-    let grant = granted(&*store, &key).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b"]);
+    let grant = granted(&store, &key).await.unwrap();
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a", "b"]);
     assert!(gives(&grant, "new") && gives(&grant, "a_there") && !gives(&grant, "c_there"));
     assert!(!grant.filter_gives("git", Some("new")));
     // The filter does not give a disabled tool either.
     store.bind(&ALL, desk.id, &[off(ids[0])]).await.unwrap();
-    let grant = granted(&*store, &key).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["b"]);
+    let grant = granted(&store, &key).await.unwrap();
+    assert_eq!(visible(&store, &key).await.unwrap(), ["b"]);
     assert!(gives(&grant, "new") && !gives(&grant, "a_there"));
     store.bind(&ALL, desk.id, &[on(ids[0])]).await.unwrap();
     let none = EntryChange {
@@ -82,8 +82,8 @@ pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Te
         ..EntryChange::default()
     };
     store.update_entry(&ALL, desk.id, none).await.unwrap();
-    let grant = granted(&*store, &key).await.unwrap();
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b", "c"]);
+    let grant = granted(&store, &key).await.unwrap();
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a", "b", "c"]);
     assert!(!gives(&grant, "new"));
     // The filter is still there after a restart.
     let some = EntryChange {
@@ -93,48 +93,48 @@ pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Te
     store.update_entry(&ALL, desk.id, some).await.unwrap();
     drop((store, grant));
     let store = place.open().await;
-    let grant = granted(&*store, &key).await.unwrap();
+    let grant = granted(&store, &key).await.unwrap();
     assert!(grant.filter_gives("git", None) && !grant.filter_gives("files", None));
 }
 
 pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let (first, desk) = entry(&*store, &[]).await;
+    let (first, desk) = entry(&store, &[]).await;
     for text in ["", "pwk_", "unknown", "žluť"] {
-        assert!(granted(&*store, &ApiKey::given(text)).await.is_none());
+        assert!(granted(&store, &ApiKey::given(text)).await.is_none());
     }
-    assert!(granted(&*store, &first).await.is_some());
+    assert!(granted(&store, &first).await.is_some());
     assert!(store.grant_of(desk.id).is_some());
     store
         .update_entry(&ALL, desk.id, enabled(false))
         .await
         .unwrap();
-    assert!(granted(&*store, &first).await.is_none());
+    assert!(granted(&store, &first).await.is_none());
     assert!(store.ask(&first.digest()).await.unwrap().is_none());
     assert!(store.grant_of(desk.id).is_none());
     store
         .update_entry(&ALL, desk.id, enabled(true))
         .await
         .unwrap();
-    assert!(granted(&*store, &first).await.is_some());
+    assert!(granted(&store, &first).await.is_some());
 
     let second = ApiKey::random().unwrap();
     let new = second.record(None);
     store.replace_key(&ALL, desk.id, new).await.unwrap();
-    assert!(granted(&*store, &first).await.is_none());
+    assert!(granted(&store, &first).await.is_none());
     assert!(store.ask(&first.digest()).await.unwrap().is_none());
     let asked = store.ask(&second.digest()).await.unwrap().unwrap();
     assert_eq!(asked.entry, desk.id);
 
     store.delete_entry(&ALL, desk.id).await.unwrap();
-    assert!(granted(&*store, &second).await.is_none());
+    assert!(granted(&store, &second).await.is_none());
     assert!(store.ask(&second.digest()).await.unwrap().is_none());
     assert!(store.grant_of(desk.id).is_none());
 
     let (off, mut new) = new_entry("off", &[]);
     new.enabled = false;
     made(store.create_entry(new, None).await);
-    assert!(granted(&*store, &off).await.is_none());
+    assert!(granted(&store, &off).await.is_none());
 }
 
 /// Every change that removes access.
@@ -182,9 +182,9 @@ impl GrantChange {
 
 pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn TestStore) {
     let store = place.open().await;
-    let bystander = tool(&*store, "bystander").await.id;
-    let (unmoved, _) = entry(&*store, &[bystander]).await;
-    let unmoved = granted(&*store, &unmoved).await.unwrap();
+    let bystander = tool(&store, "bystander").await.id;
+    let (unmoved, _) = entry(&store, &[bystander]).await;
+    let unmoved = granted(&store, &unmoved).await.unwrap();
     for change in [
         GrantChange::Disable,
         GrantChange::Rotate,
@@ -194,15 +194,15 @@ pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn TestStore) {
         GrantChange::RenameTool,
         GrantChange::DeleteTool,
     ] {
-        let read = tool(&*store, "read").await.id;
-        let (key, desk) = entry(&*store, &[read]).await;
-        let grant = granted(&*store, &key).await.unwrap();
+        let read = tool(&store, "read").await.id;
+        let (key, desk) = entry(&store, &[read]).await;
+        let grant = granted(&store, &key).await.unwrap();
         assert!(grant.calls.enter(), "{change:?}");
         grant.calls.leave();
-        change.make(&*store, desk.id, read).await;
+        change.make(&store, desk.id, read).await;
         assert!(grant.calls.is_closed(), "{change:?}");
         assert!(!grant.calls.enter(), "{change:?}");
-        let now = granted(&*store, &key).await;
+        let now = granted(&store, &key).await;
         assert!(now.is_none_or(|now| now.tool("read").is_none()));
     }
     assert!(!unmoved.calls.is_closed(), "nothing of its own has changed");
@@ -210,13 +210,13 @@ pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn TestStore) {
 
 pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn TestStore) {
     let store = place.open().await;
-    let read = tool(&*store, "read").await.id;
-    let (key, desk) = entry(&*store, &[read]).await;
-    let grant = granted(&*store, &key).await.unwrap();
+    let read = tool(&store, "read").await.id;
+    let (key, desk) = entry(&store, &[read]).await;
+    let grant = granted(&store, &key).await.unwrap();
     assert!(grant.calls.enter());
     let change = {
         let store = store.clone();
-        tokio::spawn(async move { GrantChange::Unbind.make(&*store, desk.id, read).await })
+        tokio::spawn(async move { GrantChange::Unbind.make(&store, desk.id, read).await })
     };
     let closed = async {
         while !grant.calls.is_closed() {
@@ -235,7 +235,7 @@ pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn TestStore
     let store = place.open().await;
     let names: Vec<String> = (0..50).map(|i| format!("t{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let ids = tools(&*store, &names).await;
+    let ids = tools(&store, &names).await;
     let mut keys = Vec::new();
     for one in 0..20_usize {
         let (key, mut new) = new_entry(&format!("e{one}"), &[]);
@@ -254,8 +254,8 @@ pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn TestStore
             .filter(|t| (t * 7 + one * 3) % 5 < 3 && (t + one) % 4 != 0)
             .map(|t| names[t])
             .collect();
-        assert_eq!(visible(&*store, key).await.unwrap(), expected);
-        let grant = granted(&*store, key).await.unwrap();
+        assert_eq!(visible(&store, key).await.unwrap(), expected);
+        let grant = granted(&store, key).await.unwrap();
         for name in &names {
             assert_eq!(grant.tool(name).is_some(), expected.contains(name));
         }
@@ -264,8 +264,8 @@ pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn TestStore
 
 pub(super) async fn e7_changes_are_announced(place: &dyn TestStore) {
     let store = place.open().await;
-    let read = tool(&*store, "read").await.id;
-    let (_, desk) = entry(&*store, &[read]).await;
+    let read = tool(&store, "read").await.id;
+    let (_, desk) = entry(&store, &[read]).await;
     for change in [
         GrantChange::DisableBinding,
         GrantChange::RenameTool,
@@ -275,7 +275,7 @@ pub(super) async fn e7_changes_are_announced(place: &dyn TestStore) {
         GrantChange::Delete,
     ] {
         let mut heard = store.changes();
-        change.make(&*store, desk.id, read).await;
+        change.make(&store, desk.id, read).await;
         let about = async {
             loop {
                 match heard.recv().await.unwrap() {
@@ -292,7 +292,7 @@ pub(super) async fn e7_changes_are_announced(place: &dyn TestStore) {
 
 pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let (key, desk) = entry(&*store, &[]).await;
+    let (key, desk) = entry(&store, &[]).await;
     let now = Timestamp::now().as_millis();
     let expires = |at: Option<u64>| EntryChange {
         expires_at: Some(at.map(Timestamp::from_millis)),
@@ -308,7 +308,7 @@ pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
             .update_entry(&ALL, desk.id, expires(at))
             .await
             .unwrap();
-        assert_eq!(granted(&*store, &key).await.is_some(), open);
+        assert_eq!(granted(&store, &key).await.is_some(), open);
         assert_eq!(store.ask(&key.digest()).await.unwrap().is_some(), open);
     }
     // The key expires without any other change.
@@ -318,7 +318,7 @@ pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
         .await
         .unwrap();
     let gone = async {
-        while granted(&*store, &key).await.is_some() {
+        while granted(&store, &key).await.is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -328,9 +328,9 @@ pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
 
 pub(super) async fn e10_the_last_use_is_shown(place: &dyn TestStore) {
     let store = place.open().await;
-    let (key, desk) = entry(&*store, &[]).await;
+    let (key, desk) = entry(&store, &[]).await;
     assert_eq!(desk.key.last_used_at, None);
-    let grant = granted(&*store, &key).await.unwrap();
+    let grant = granted(&store, &key).await.unwrap();
     let now = Timestamp::now();
     grant.touch(now);
     let shown = async {
@@ -362,12 +362,12 @@ pub(super) async fn t_a_tool_is_in_memory_once_and_a_change_touches_only_its_ent
     place: &dyn TestStore,
 ) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b", "c"]).await;
-    let (first, _) = entry(&*store, &ids).await;
-    let (second, _) = entry(&*store, &ids).await;
-    let (third, _) = entry(&*store, &ids[..2]).await;
+    let ids = tools(&store, &["a", "b", "c"]).await;
+    let (first, _) = entry(&store, &ids).await;
+    let (second, _) = entry(&store, &ids).await;
+    let (third, _) = entry(&store, &ids[..2]).await;
     let all = async || {
-        let of = async |key| granted(&*store, key).await.unwrap();
+        let of = async |key| granted(&store, key).await.unwrap();
         [of(&first).await, of(&second).await, of(&third).await]
     };
     let before = all().await;

@@ -64,10 +64,10 @@ pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
-    assert!(granted(&*store, &key).await.is_none());
+    assert!(granted(&store, &key).await.is_none());
     assert!(store.ask(&key.digest()).await.unwrap().is_none());
-    assert_eq!(counts(&*store).await, (0, 0, 1));
-    let (entry_key, _) = entry(&*store, &[]).await;
+    assert_eq!(counts(&store).await, (0, 0, 1));
+    let (entry_key, _) = entry(&store, &[]).await;
     let found = store
         .instance(&ALL, &entry_key.digest().into())
         .await
@@ -85,7 +85,7 @@ pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn TestStore) {
         taken.to_string(),
         "cannot create MCP instance: the key is taken"
     );
-    assert_eq!(counts(&*store).await, (0, 0, 1));
+    assert_eq!(counts(&store).await, (0, 0, 1));
 }
 
 pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn TestStore) {
@@ -126,7 +126,7 @@ pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn TestStore) {
     assert!(store.delete_instance(&ALL, &named).await.unwrap());
     let gone = store.instance(&ALL, &key.digest().into()).await.unwrap();
     assert_eq!(gone, None);
-    assert_eq!(counts(&*store).await, (0, 0, 1));
+    assert_eq!(counts(&store).await, (0, 0, 1));
 }
 
 pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn TestStore) {
@@ -135,7 +135,7 @@ pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Test
     let old = made(store.create_instance(new, None).await);
     let (taken, new) = new_instance("other", json!({}));
     made(store.create_instance(new, None).await);
-    let (of_entry, _) = entry(&*store, &[]).await;
+    let (of_entry, _) = entry(&store, &[]).await;
     let named: InstanceName = key.digest().into();
     let to = |key: &ApiKey| InstanceChange {
         owner: Some(OTHER.into()),
@@ -186,7 +186,7 @@ pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn T
     let said: Vec<_> = done.iter().map(|one| (&*one.name, one.tools)).collect();
     assert_eq!(said, [("first", 3), ("second", 0)]);
     assert_eq!((done[0].instance, done[1].instance), (one.id, two.id));
-    assert_eq!(counts(&*store).await, (3, 2, 0));
+    assert_eq!(counts(&store).await, (3, 2, 0));
 
     let entry = store.entry(&ALL, done[0].entry).await.unwrap().unwrap();
     assert_eq!((entry.name.as_str(), entry.enabled), ("first", true));
@@ -208,9 +208,9 @@ pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn T
             ("a:b", "files", "a:b")
         ]
     );
-    let names = visible(&*store, &first).await.unwrap();
+    let names = visible(&store, &first).await.unwrap();
     assert_eq!(names, ["a:b", "log", "read"]);
-    assert!(granted(&*store, &second).await.is_none());
+    assert!(granted(&store, &second).await.is_none());
     let entry = store.entry(&ALL, done[1].entry).await.unwrap().unwrap();
     assert!(!entry.enabled);
 }
@@ -221,9 +221,9 @@ pub(super) async fn e9_migrating_twice_does_nothing_more(place: &dyn TestStore) 
     let (_, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
     assert_eq!(store.migrate_instances().await.unwrap().len(), 1);
-    let after = counts(&*store).await;
+    let after = counts(&store).await;
     assert_eq!(store.migrate_instances().await.unwrap(), []);
-    assert_eq!(counts(&*store).await, after);
+    assert_eq!(counts(&store).await, after);
 }
 
 pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn TestStore) {
@@ -242,11 +242,11 @@ pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn TestStore)
         made(store.create_instance(new, None).await);
     }
     let done = store.migrate_instances().await.unwrap();
-    let one = bound(&*store, done[0].entry).await;
+    let one = bound(&store, done[0].entry).await;
     assert_eq!(one[0], (look.id, true));
     assert_ne!(one[1].0, theirs.id);
-    assert_eq!(bound(&*store, done[1].entry).await, one);
-    assert_eq!(counts(&*store).await, (4, 2, 0));
+    assert_eq!(bound(&store, done[1].entry).await, one);
+    assert_eq!(counts(&store).await, (4, 2, 0));
 }
 
 pub(super) async fn e9_migrating_is_all_or_none(place: &dyn TestStore) {
@@ -258,10 +258,10 @@ pub(super) async fn e9_migrating_is_all_or_none(place: &dyn TestStore) {
     let (_, mut new) = new_entry("an entry", &[]);
     new.key = key.record(None);
     made(store.create_entry(new, None).await);
-    let before = counts(&*store).await;
+    let before = counts(&store).await;
     let refused = kind(store.migrate_instances().await);
     assert!(matches!(refused, StoreErrorKind::Conflict(_)));
-    assert_eq!(counts(&*store).await, before);
+    assert_eq!(counts(&store).await, before);
     assert!(
         store
             .delete_instance(&ALL, &key.digest().into())
@@ -285,5 +285,5 @@ pub(super) async fn f4_a_missing_old_record_is_no_error(place: &dyn TestStore) {
         .unwrap();
     assert_eq!(changed, None);
     assert!(!store.delete_instance(&ALL, &key.into()).await.unwrap());
-    assert_eq!(counts(&*store).await, (0, 0, 0));
+    assert_eq!(counts(&store).await, (0, 0, 0));
 }

@@ -4,13 +4,13 @@ use super::*;
 
 pub(super) async fn f6_everything_answered_is_there_after_opening_again(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b", "c"]).await;
-    let (key, desk) = entry(&*store, &ids).await;
+    let ids = tools(&store, &["a", "b", "c"]).await;
+    let (key, desk) = entry(&store, &ids).await;
     store
         .update_binding(&ALL, desk.id, off(ids[1]))
         .await
         .unwrap();
-    let (gone, deleted) = entry(&*store, &ids).await;
+    let (gone, deleted) = entry(&store, &ids).await;
     store.delete_entry(&ALL, deleted.id).await.unwrap();
     let (_, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
@@ -30,21 +30,21 @@ pub(super) async fn f6_everything_answered_is_there_after_opening_again(place: &
         assert_eq!(store.bindings(&ALL, desk.id).await.unwrap(), bindings);
         assert_eq!(store.instances(&ALL, EVERY).await.unwrap(), instances);
         assert_eq!(store.servers().await.unwrap(), servers);
-        assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "c"]);
-        assert!(granted(&*store, &gone).await.is_none());
+        assert_eq!(visible(&store, &key).await.unwrap(), ["a", "c"]);
+        assert!(granted(&store, &gone).await.is_none());
     }
 }
 
 pub(super) async fn f6_numbers_go_on_after_opening_again(place: &dyn TestStore) {
     let store = place.open().await;
-    let last = tools(&*store, &["a", "b"]).await[1];
-    let (_, desk) = entry(&*store, &[]).await;
+    let last = tools(&store, &["a", "b"]).await[1];
+    let (_, desk) = entry(&store, &[]).await;
     store.delete_tool(&ALL, last).await.unwrap();
     store.delete_entry(&ALL, desk.id).await.unwrap();
     drop(store);
     let store = place.open().await;
-    assert!(tool(&*store, "c").await.id > last);
-    assert!(entry(&*store, &[]).await.1.id > desk.id);
+    assert!(tool(&store, "c").await.id > last);
+    assert!(entry(&store, &[]).await.1.id > desk.id);
 }
 
 pub(super) async fn f6_a_create_is_remembered_after_opening_again(place: &dyn TestStore) {

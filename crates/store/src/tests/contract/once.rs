@@ -21,14 +21,14 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn TestStore) 
     let (drawn, new) = new_entry("desk", &[read.id]);
     let again = store.create_entry(new, once(2, 1)).await;
     assert_eq!(again.unwrap(), Creation::Earlier(Some(desk.clone())));
-    assert!(granted(&*store, &drawn).await.is_none());
-    assert!(granted(&*store, &key).await.is_some());
+    assert!(granted(&store, &drawn).await.is_none());
+    assert!(granted(&store, &key).await.is_some());
 
     let (_, new) = new_instance("old", serde_json::json!({}));
     let old = made(store.create_instance(new.clone(), once(3, 1)).await);
     let again = store.create_instance(new, once(3, 1)).await;
     assert_eq!(again.unwrap(), Creation::Earlier(Some(old)));
-    assert_eq!(counts(&*store).await, (1, 1, 1));
+    assert_eq!(counts(&store).await, (1, 1, 1));
 
     // The response has the current state, not the original one.
     let change = EntryChange {
@@ -54,7 +54,7 @@ pub(super) async fn e4_another_request_with_the_same_key_is_refused(place: &dyn 
     made(store.create_instance(new.clone(), once(3, 1)).await);
     let refused = store.create_instance(new, once(3, 2)).await;
     assert!(matches!(kind(refused), StoreErrorKind::OnceReused));
-    assert_eq!(counts(&*store).await, (1, 1, 1));
+    assert_eq!(counts(&store).await, (1, 1, 1));
 }
 
 pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn TestStore) {
@@ -76,12 +76,12 @@ pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn TestStor
         .unwrap();
     let again = store.create_instance(new, once(3, 1)).await;
     assert_eq!(again.unwrap(), Creation::Earlier(None));
-    assert_eq!(counts(&*store).await, (0, 0, 0));
+    assert_eq!(counts(&store).await, (0, 0, 0));
 }
 
 pub(super) async fn e4_a_failed_create_may_be_tried_again(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "a"]).await;
+    let ids = tools(&store, &["a", "a"]).await;
     let (_, new) = new_entry("desk", &ids);
     let failed = store.create_entry(new.clone(), once(1, 1)).await;
     assert!(matches!(kind(failed), StoreErrorKind::SameName(_)));
@@ -91,7 +91,7 @@ pub(super) async fn e4_a_failed_create_may_be_tried_again(place: &dyn TestStore)
     };
     store.update_tool(&ALL, ids[1], change).await.unwrap();
     let desk = made(store.create_entry(new, once(1, 1)).await);
-    assert_eq!(bound(&*store, desk.id).await.len(), 2);
+    assert_eq!(bound(&store, desk.id).await.len(), 2);
 }
 
 pub(super) async fn e4_the_same_create_at_once_is_made_once(place: &dyn TestStore) {
@@ -111,5 +111,5 @@ pub(super) async fn e4_the_same_create_at_once_is_made_once(place: &dyn TestStor
     }
     assert_eq!(new.len(), 1);
     assert!(earlier.iter().all(|id| *id == new[0]));
-    assert_eq!(counts(&*store).await, (0, 1, 0));
+    assert_eq!(counts(&store).await, (0, 1, 0));
 }

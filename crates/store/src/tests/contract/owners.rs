@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) async fn e2_tools_of_another_are_not_there(place: &dyn TestStore) {
     let store = place.open().await;
-    let mine = tool(&*store, "read").await;
+    let mine = tool(&store, "read").await;
     let theirs = made(store.create_tool(new_tool(OTHER, "read"), None).await);
     let other = only(OTHER);
     assert_eq!(store.tool(&other, mine.id).await.unwrap(), None);
@@ -26,8 +26,8 @@ pub(super) async fn e2_tools_of_another_are_not_there(place: &dyn TestStore) {
 
 pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b"]).await;
-    let (key, mine) = entry(&*store, &ids[..1]).await;
+    let ids = tools(&store, &["a", "b"]).await;
+    let (key, mine) = entry(&store, &ids[..1]).await;
     let other = only(OTHER);
     assert_eq!(store.entry(&other, mine.id).await.unwrap(), None);
     let change = EntryChange {
@@ -53,8 +53,8 @@ pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn TestStore) {
 
     let me = only(ME);
     assert_eq!(store.entry(&me, mine.id).await.unwrap(), Some(mine.clone()));
-    assert_eq!(bound(&*store, mine.id).await, [(ids[0], true)]);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a"]);
+    assert_eq!(bound(&store, mine.id).await, [(ids[0], true)]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a"]);
     assert_eq!(store.entries(&me, EVERY).await.unwrap().total, 1);
     assert!(store.delete_entry(&me, mine.id).await.unwrap());
 }
@@ -88,14 +88,14 @@ pub(super) async fn e5_nobody_binds_the_tool_of_another(place: &dyn TestStore) {
     let (_, new) = new_entry("desk", &[theirs.id]);
     let refused = kind(store.create_entry(new, None).await);
     assert!(matches!(refused, StoreErrorKind::NoSuchTool(id) if id == theirs.id));
-    let (_, mine) = entry(&*store, &[]).await;
+    let (_, mine) = entry(&store, &[]).await;
     for whose in [ALL, only(ME)] {
         let refused = kind(store.bind(&whose, mine.id, &[on(theirs.id)]).await);
         assert!(matches!(refused, StoreErrorKind::NoSuchTool(id) if id == theirs.id));
     }
-    assert_eq!(bound(&*store, mine.id).await, []);
+    assert_eq!(bound(&store, mine.id).await, []);
     let (key, mut new) = new_entry("theirs", &[theirs.id]);
     new.owner = OTHER.into();
     made(store.create_entry(new, None).await);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["read"]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["read"]);
 }

@@ -24,7 +24,7 @@ pub(super) async fn f4_tools_come_in_pages(place: &dyn TestStore) {
     let store = place.open().await;
     let mut all = Vec::new();
     for name in ["g", "a", "f", "b", "e", "c", "d"] {
-        all.push(tool(&*store, name).await);
+        all.push(tool(&store, name).await);
         made(store.create_tool(new_tool(OTHER, name), None).await);
     }
     let change = ToolChange {

@@ -56,7 +56,7 @@ where
 
 pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b"]).await;
+    let ids = tools(&store, &["a", "b"]).await;
     let created = at_once((0..60).map(|i| {
         let (store, ids) = (store.clone(), ids.clone());
         async move {
@@ -68,9 +68,9 @@ pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn TestStore) 
     .await;
     let numbers: HashSet<EntryId> = created.iter().map(|(_, entry)| entry.id).collect();
     assert_eq!(numbers.len(), 60);
-    assert_eq!(counts(&*store).await, (62, 60, 0));
+    assert_eq!(counts(&store).await, (62, 60, 0));
     for (key, entry) in &created {
-        let grant = granted(&*store, key).await.unwrap();
+        let grant = granted(&store, key).await.unwrap();
         assert_eq!((grant.entry, grant.tools.len()), (entry.id, 2));
     }
     drop(store);
@@ -85,8 +85,8 @@ pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn TestStore) {
     let store = place.open().await;
     let names: Vec<String> = (0..30).map(|i| format!("t{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let ids = tools(&*store, &names).await;
-    let (key, desk) = entry(&*store, &[]).await;
+    let ids = tools(&store, &names).await;
+    let (key, desk) = entry(&store, &[]).await;
     at_once(ids.iter().map(|&id| {
         let store = store.clone();
         async move {
@@ -95,9 +95,9 @@ pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn TestStore) {
         }
     }))
     .await;
-    let there: HashSet<ToolId> = bound(&*store, desk.id).await.iter().map(|b| b.0).collect();
+    let there: HashSet<ToolId> = bound(&store, desk.id).await.iter().map(|b| b.0).collect();
     assert_eq!(there, ids.into_iter().collect());
-    assert_eq!(visible(&*store, &key).await.unwrap(), names);
+    assert_eq!(visible(&store, &key).await.unwrap(), names);
 }
 
 pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn TestStore) {
@@ -123,7 +123,7 @@ pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn TestStore) 
 pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
-        let (_, desk) = entry(&*store, &[]).await;
+        let (_, desk) = entry(&store, &[]).await;
         let expires_at = Some(Some(Timestamp::from_millis(4_102_444_799_999)));
         let changes = [
             EntryChange {
@@ -153,8 +153,8 @@ pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn TestStore) {
 
 pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["same"; 12]).await;
-    let (key, desk) = entry(&*store, &[]).await;
+    let ids = tools(&store, &["same"; 12]).await;
+    let (key, desk) = entry(&store, &[]).await;
     let outcomes = at_once(ids.into_iter().map(|id| {
         let store = store.clone();
         async move { store.bind(&ALL, desk.id, &[on(id)]).await }
@@ -165,15 +165,15 @@ pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn TestStore)
     for error in outcomes.into_iter().filter_map(Result::err) {
         assert!(matches!(error.kind, StoreErrorKind::SameName(_)), "{error}");
     }
-    assert_eq!(bound(&*store, desk.id).await.len(), 1);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["same"]);
+    assert_eq!(bound(&store, desk.id).await.len(), 1);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["same"]);
 }
 
 pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
-        let ids = tools(&*store, &["a", "b"]).await;
-        let (key, _) = entry(&*store, &ids).await;
+        let ids = tools(&store, &["a", "b"]).await;
+        let (key, _) = entry(&store, &ids).await;
         let outcomes = at_once(ids.into_iter().map(|id| {
             let store = store.clone();
             async move { store.update_tool(&ALL, id, named("same")).await }
@@ -181,7 +181,7 @@ pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn TestSt
         .await;
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         assert_eq!(done, 1, "round {round}");
-        let names = visible(&*store, &key).await.unwrap();
+        let names = visible(&store, &key).await.unwrap();
         assert!(
             names == ["a", "same"] || names == ["b", "same"],
             "{names:?}"
@@ -192,8 +192,8 @@ pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn TestSt
 pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
-        let ids = tools(&*store, &["a", "b"]).await;
-        let (key, desk) = entry(&*store, &ids[..1]).await;
+        let ids = tools(&store, &["a", "b"]).await;
+        let (key, desk) = entry(&store, &ids[..1]).await;
         let rename = {
             let (store, id) = (store.clone(), ids[0]);
             async move { store.update_tool(&ALL, id, named("b")).await.is_ok() }
@@ -204,7 +204,7 @@ pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn TestStore) {
         };
         let (renamed, bound) = tokio::join!(tokio::spawn(rename), tokio::spawn(bind));
         let done = (renamed.unwrap(), bound.unwrap());
-        let names = visible(&*store, &key).await.unwrap();
+        let names = visible(&store, &key).await.unwrap();
         match done {
             (true, false) => assert_eq!(names, ["b"], "round {round}"),
             (false, true) => assert_eq!(names, ["a", "b"], "round {round}"),
@@ -216,8 +216,8 @@ pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn TestStore) {
 pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
-        let id = tool(&*store, "read").await.id;
-        let (key, desk) = entry(&*store, &[]).await;
+        let id = tool(&store, "read").await.id;
+        let (key, desk) = entry(&store, &[]).await;
         let delete = {
             let store = store.clone();
             async move { store.delete_tool(&ALL, id).await.unwrap() }
@@ -234,8 +234,8 @@ pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn TestStore) {
                 "{error}"
             );
         }
-        assert_eq!(bound(&*store, desk.id).await, [], "round {round}");
-        assert!(visible(&*store, &key).await.unwrap().is_empty());
+        assert_eq!(bound(&store, desk.id).await, [], "round {round}");
+        assert!(visible(&store, &key).await.unwrap().is_empty());
     }
 }
 
@@ -253,12 +253,12 @@ pub(super) async fn e10_a_key_is_taken_once(place: &dyn TestStore) {
     for error in outcomes.into_iter().filter_map(Result::err) {
         assert!(matches!(error.kind, StoreErrorKind::Conflict(_)));
     }
-    assert_eq!(counts(&*store).await, (0, 1, 0));
+    assert_eq!(counts(&store).await, (0, 1, 0));
 }
 
 pub(super) async fn e10_rotations_at_once_leave_one_key(place: &dyn TestStore) {
     let store = place.open().await;
-    let (first, desk) = entry(&*store, &[]).await;
+    let (first, desk) = entry(&store, &[]).await;
     let keys: Vec<ApiKey> = (0..12).map(|_| ApiKey::random().unwrap()).collect();
     at_once(keys.iter().map(|key| {
         let (store, key) = (store.clone(), key.record(None));
@@ -268,7 +268,7 @@ pub(super) async fn e10_rotations_at_once_leave_one_key(place: &dyn TestStore) {
     let kept = store.entry(&ALL, desk.id).await.unwrap().unwrap();
     let mut open = Vec::new();
     for key in keys.iter().chain([&first]) {
-        if granted(&*store, key).await.is_some() {
+        if granted(&store, key).await.is_some() {
             open.push(key.digest());
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn e2_a_tool_is_made_read_changed_and_deleted(place: &dyn TestS
 
 pub(super) async fn e2_a_change_that_changes_nothing_keeps_the_time(place: &dyn TestStore) {
     let store = place.open().await;
-    let read = tool(&*store, "read").await;
+    let read = tool(&store, "read").await;
     let same = ToolChange {
         name: Some("read".to_owned()),
         ..ToolChange::default()
@@ -67,28 +67,28 @@ pub(super) async fn e2_a_change_that_changes_nothing_keeps_the_time(place: &dyn 
 
 pub(super) async fn e2_two_tools_may_have_one_name(place: &dyn TestStore) {
     let store = place.open().await;
-    let one = tool(&*store, "read").await;
-    let two = tool(&*store, "read").await;
+    let one = tool(&store, "read").await;
+    let two = tool(&store, "read").await;
     assert!(one.id < two.id);
-    let (_, first) = entry(&*store, &[one.id]).await;
-    let (_, second) = entry(&*store, &[two.id]).await;
-    assert_eq!(bound(&*store, first.id).await, [(one.id, true)]);
-    assert_eq!(bound(&*store, second.id).await, [(two.id, true)]);
+    let (_, first) = entry(&store, &[one.id]).await;
+    let (_, second) = entry(&store, &[two.id]).await;
+    assert_eq!(bound(&store, first.id).await, [(one.id, true)]);
+    assert_eq!(bound(&store, second.id).await, [(two.id, true)]);
 }
 
 pub(super) async fn e2_deleting_a_tool_takes_its_bindings(place: &dyn TestStore) {
     let store = place.open().await;
-    let ids = tools(&*store, &["a", "b", "c"]).await;
-    let (key, first) = entry(&*store, &ids).await;
-    let (_, second) = entry(&*store, &ids[1..]).await;
+    let ids = tools(&store, &["a", "b", "c"]).await;
+    let (key, first) = entry(&store, &ids).await;
+    let (_, second) = entry(&store, &ids[1..]).await;
     assert!(store.delete_tool(&ALL, ids[1]).await.unwrap());
     assert_eq!(
-        bound(&*store, first.id).await,
+        bound(&store, first.id).await,
         [(ids[0], true), (ids[2], true)]
     );
-    assert_eq!(bound(&*store, second.id).await, [(ids[2], true)]);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "c"]);
-    assert_eq!(counts(&*store).await, (2, 2, 0));
+    assert_eq!(bound(&store, second.id).await, [(ids[2], true)]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["a", "c"]);
+    assert_eq!(counts(&store).await, (2, 2, 0));
 }
 
 fn server(name: &str) -> ServerName {
@@ -116,39 +116,39 @@ async fn exposed(store: &Store, entry: EntryId) -> (Vec<String>, Vec<String>) {
 
 pub(super) async fn a8_tools_follow_a_server_to_its_new_name(place: &dyn TestStore) {
     let store = place.open().await;
-    let (key, entry, ids) = of_files(&*store).await;
+    let (key, entry, ids) = of_files(&store).await;
     let (files, disk, web) = (server("files"), server("disk"), server("web"));
     store.server_moved(&files, Some(&disk)).await.unwrap();
     for (id, name) in ids.iter().zip(["disk", "disk", "web"]) {
         let tool = store.tool(&ALL, *id).await.unwrap().unwrap();
         assert_eq!(tool.server, name);
     }
-    let grant = granted(&*store, &key).await.unwrap();
+    let grant = granted(&store, &key).await.unwrap();
     let servers: Vec<_> = grant.tools.iter().map(|tool| &*tool.server).collect();
     assert_eq!(servers, ["disk", "disk", "web"], "in force at once");
-    let (resources, prompts) = exposed(&*store, entry).await;
+    let (resources, prompts) = exposed(&store, entry).await;
     assert_eq!(
         (resources, prompts),
         (strings(&["web", "disk"]), strings(&["disk"]))
     );
 
     store.server_moved(&disk, Some(&web)).await.unwrap();
-    assert_eq!(exposed(&*store, entry).await.0, ["web"], "once each");
+    assert_eq!(exposed(&store, entry).await.0, ["web"], "once each");
 }
 
 pub(super) async fn a9_bindings_go_with_their_server(place: &dyn TestStore) {
     let store = place.open().await;
-    let (key, entry, ids) = of_files(&*store).await;
+    let (key, entry, ids) = of_files(&store).await;
     store.server_moved(&server("none"), None).await.unwrap();
-    assert_eq!(bound(&*store, entry).await.len(), 3);
+    assert_eq!(bound(&store, entry).await.len(), 3);
     store.server_moved(&server("files"), None).await.unwrap();
-    assert_eq!(bound(&*store, entry).await, [(ids[2], true)]);
-    assert_eq!(visible(&*store, &key).await.unwrap(), ["c"]);
+    assert_eq!(bound(&store, entry).await, [(ids[2], true)]);
+    assert_eq!(visible(&store, &key).await.unwrap(), ["c"]);
     assert_eq!(
-        exposed(&*store, entry).await,
+        exposed(&store, entry).await,
         (strings(&["web"]), Vec::new())
     );
-    assert_eq!(counts(&*store).await, (3, 1, 0), "the records stay");
+    assert_eq!(counts(&store).await, (3, 1, 0), "the records stay");
 }
 
 fn strings(all: &[&str]) -> Vec<String> {
@@ -159,7 +159,7 @@ pub(super) async fn e2_numbers_are_not_used_twice(place: &dyn TestStore) {
     let store = place.open().await;
     let mut last = ToolId(0);
     for _ in 0..5 {
-        let next = tool(&*store, "read").await.id;
+        let next = tool(&store, "read").await.id;
         assert!(next > last);
         store.delete_tool(&ALL, next).await.unwrap();
         last = next;
@@ -177,5 +177,5 @@ pub(super) async fn f4_a_missing_tool_is_no_error(place: &dyn TestStore) {
         assert_eq!(store.update_tool(&ALL, id, change).await.unwrap(), None);
         assert!(!store.delete_tool(&ALL, id).await.unwrap());
     }
-    assert_eq!(counts(&*store).await, (0, 0, 0));
+    assert_eq!(counts(&store).await, (0, 0, 0));
 }

@@ -10,8 +10,8 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
     let mut cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
     let database = cluster.database();
     let store = Arc::new(open(&cluster, &database).await);
-    let (key, _) = entry(&*store, &[tool(&*store, "read").await]).await;
-    has_heard(&*store, &cluster, &database).await;
+    let (key, _) = entry(&store, &[tool(&store, "read").await]).await;
+    has_heard(&store, &cluster, &database).await;
     let (good, bad) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let calls = tokio::spawn({
         let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
@@ -21,7 +21,7 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
                 every.tick().await;
                 let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
                 tokio::spawn(async move {
-                    let answer = granted(&*store, &key).await;
+                    let answer = granted(&store, &key).await;
                     let open = matches!(answer, Ok(Some(_)));
                     if !open {
                         println!("not open: {answer:?}");
@@ -69,8 +69,8 @@ async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
     let cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
     let database = cluster.database();
     let store = Arc::new(open(&cluster, &database).await);
-    let (key, desk) = entry(&*store, &[]).await;
-    has_heard(&*store, &cluster, &database).await;
+    let (key, desk) = entry(&store, &[]).await;
+    has_heard(&store, &cluster, &database).await;
     cluster.freeze(true);
     let tasks = |runtime: tokio::runtime::Handle| runtime.metrics().num_alive_tasks();
     let before = tasks(tokio::runtime::Handle::current());
@@ -91,11 +91,11 @@ async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
             let kind = written.unwrap().unwrap_err().kind;
             assert!(matches!(kind, StoreErrorKind::Unavailable(_)), "{kind:?}");
         }
-        assert!(granted(&*store, &key).await.unwrap().is_some());
+        assert!(granted(&store, &key).await.unwrap().is_some());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let after = tasks(tokio::runtime::Handle::current());
-    let unknown = granted(&*store, &KeyDigest::of("unknown")).await;
+    let unknown = granted(&store, &KeyDigest::of("unknown")).await;
     assert!(unknown.is_err(), "nobody knows");
     cluster.freeze(false);
     eventually("writes work", async || {
@@ -103,7 +103,7 @@ async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
     })
     .await;
     assert!(after < before + 40, "{before} tasks became {after}");
-    assert!(granted(&*store, &key).await.unwrap().is_none());
+    assert!(granted(&store, &key).await.unwrap().is_none());
 }
 
 /// A process that dies in the middle: the database rolls its transaction back.
@@ -114,7 +114,7 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
     let store = Arc::new(open(cluster, &database).await);
     let mut tools = Vec::new();
     for k in 0..5 {
-        tools.push(tool(&*store, &format!("t{k}")).await);
+        tools.push(tool(&store, &format!("t{k}")).await);
     }
     // It stops at the k-th binding, until its connection is terminated.
     cluster.sql(
@@ -155,11 +155,8 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
         eventually("all is well", async || store.trouble().is_none()).await;
     }
     cluster.sql(&database, "truncate stop_at");
-    let (key, _) = entry(&*store, &tools).await;
-    assert_eq!(
-        granted(&*store, &key).await.unwrap().unwrap().tools.len(),
-        5
-    );
+    let (key, _) = entry(&store, &tools).await;
+    assert_eq!(granted(&store, &key).await.unwrap().unwrap().tools.len(), 5);
     assert_eq!(cluster.sql(&database, rows), "1 5 0");
 }
 
