@@ -53,7 +53,7 @@ impl Gateway {
     pub async fn end_revoked(&self) {
         let mut changes = self.store.changes();
         loop {
-            let revoked = |grant: &Grant| opens(&*self.store, grant).is_none();
+            let revoked = |grant: &Grant| opens(&self.store, grant).is_none();
             self.sessions.end_revoked(revoked);
             self.parked.cancel_revoked(|entry| {
                 let grant = self.store.grant_of(entry);
@@ -89,7 +89,7 @@ async fn watch(
     token: CancellationToken,
 ) {
     // The grant is read again each time: its expiry may have changed.
-    while let Some(now) = opens(&*store, &grant) {
+    while let Some(now) = opens(&store, &grant) {
         tokio::select! {
             () = token.cancelled() => return,
             () = expiry(&now) => {}

@@ -102,7 +102,7 @@ pub(super) async fn run(
         foreseen(&stored(settings).await?, &records)
     } else {
         let store = app::open_store(settings).await.map_err(in_use)?;
-        adopt(&*store, &records).await?
+        adopt(&store, &records).await?
     };
     let report = AdoptionReport::new(from, args.dry_run, &records, adopted);
     if args.json {

@@ -207,7 +207,7 @@ impl Registry {
         source: &Source,
         edits: &Edits,
     ) -> Result<Draft<'_>, SourceError> {
-        let draft = self.files.draft(source, &edits.loaded, &*self.store);
+        let draft = self.files.draft(source, &edits.loaded, &self.store);
         draft.await
     }
 
