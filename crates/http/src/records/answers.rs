@@ -1,9 +1,8 @@
 //! Response bodies of records (SPEC K6). Only the response that issues a key
 //! contains it.
 
-use std::sync::Arc;
-
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::targets::{Missing, Targets};
 use gateway::RouteTarget;
@@ -80,53 +79,30 @@ impl Serialize for BoundAnswer {
 #[serde(untagged)]
 pub(crate) enum EntryToolAnswer {
     Bound(BoundAnswer),
-    Filtered(FilteredAnswer),
+    Filtered(Value),
 }
 
-#[derive(Serialize)]
-pub(crate) struct FilteredAnswer {
-    /// There is no record: `null`, like the other fields of a record.
-    tool_id: Option<i64>,
-    status: bool,
-    name: String,
-    description: Option<String>,
-    server: Arc<str>,
-    tool: String,
-    missing: Option<Missing>,
-    created_at: Option<Timestamp>,
-}
-
-impl FilteredAnswer {
-    pub(super) fn new(name: &str, target: &RouteTarget) -> FilteredAnswer {
-        FilteredAnswer {
-            tool_id: None,
-            status: true,
-            name: name.to_owned(),
-            description: None,
-            server: target.server.clone(),
-            tool: target.name.clone(),
-            missing: None,
-            created_at: None,
-        }
-    }
+/// A tool that an entry's filter gives. There is no record, so the fields of a
+/// record are `null`.
+pub(super) fn filtered(name: &str, target: &RouteTarget) -> EntryToolAnswer {
+    EntryToolAnswer::Filtered(json!({
+        "tool_id": null,
+        "status": true,
+        "name": name,
+        "description": null,
+        "server": target.server,
+        "tool": target.name,
+        "missing": null,
+        "created_at": null,
+    }))
 }
 
 /// The public data of a key.
-#[derive(Serialize)]
-pub(super) struct KeyAnswer {
-    hint: String,
-    created_at: Timestamp,
-    expires_at: Option<Timestamp>,
-    last_used_at: Option<Timestamp>,
-}
-
-impl From<KeyRecord> for KeyAnswer {
-    fn from(key: KeyRecord) -> KeyAnswer {
-        KeyAnswer {
-            hint: key.hint,
-            created_at: key.created_at,
-            expires_at: key.expires_at,
-            last_used_at: key.last_used_at,
-        }
-    }
+pub(super) fn key(key: &KeyRecord) -> Value {
+    json!({
+        "hint": key.hint,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "last_used_at": key.last_used_at,
+    })
 }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::answers::{BoundAnswer, EntryToolAnswer, FilteredAnswer, Items};
+use super::answers::{BoundAnswer, EntryToolAnswer, Items, filtered};
 use super::bodies::{BodyFields, JsonBody};
 use super::resource::{RecordContext, RestRecord};
 use super::{RecordsApi, refuse, values};
@@ -148,8 +148,7 @@ impl RecordsApi {
         if let Some(grant) = grant.filter(|grant| grant.filter.is_some()) {
             let view = self.gateway.view(&Caller::entry(grant));
             let given = view.tools_named_by_key().into_iter();
-            let given = given.map(|(name, target)| FilteredAnswer::new(name, target));
-            tools.extend(given.map(EntryToolAnswer::Filtered));
+            tools.extend(given.map(|(name, target)| filtered(name, target)));
         }
         Items::all(tools, |tool| tool)
     }

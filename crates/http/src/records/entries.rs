@@ -1,52 +1,24 @@
 //! `/api/v1/mcp_v2`: the entries.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::header;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::answers::KeyAnswer;
 use super::bodies::{BodyFields, JsonBody};
 use super::idempotency::{CreateRequest, IdempotencyKey};
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
 use super::targets::Targets;
-use super::{ENDPOINT, refuse, values};
+use super::{ENDPOINT, answers, refuse, values};
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::Path;
-use config::filters::Filter;
-use store::{ApiKey, Entry, EntryChange, EntryId, ExposedServers, KeyDigest, NewEntry, Timestamp};
-
-#[derive(Serialize)]
-pub(crate) struct EntryAnswer {
-    id: i64,
-    mcp_instance_id: String,
-    name: String,
-    user_id: Arc<str>,
-    status: bool,
-    exposes: ExposedServers,
-    filter: Option<Filter>,
-    key: KeyAnswer,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    #[serde(flatten)]
-    given: Option<GivenKey>,
-}
-
-/// A key and its URL, for the one response that issues it.
-#[derive(Serialize)]
-struct GivenKey {
-    api_key: String,
-    url: String,
-}
+use store::{ApiKey, Entry, EntryChange, EntryId, KeyDigest, NewEntry, Timestamp};
 
 impl RestRecord for Entry {
     const ROUTE: &'static str = "mcp_v2";
     type Id = EntryId;
     type New = NewEntry;
     type Change = EntryChange;
-    type Answer = EntryAnswer;
 
     stored_by!(entries, entry, create_entry, update_entry, delete_entry, *);
 
@@ -60,24 +32,24 @@ impl RestRecord for Entry {
         ApiError::not_found(format!("there is no entry {id}"))
     }
 
-    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> EntryAnswer {
-        let given = key.map(ApiKey::expose).map(|key| GivenKey {
-            api_key: key.to_owned(),
-            url: format!("{ENDPOINT}{key}"),
+    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> Value {
+        let mut answer = json!({
+            "id": self.id.0,
+            "mcp_instance_id": self.id.to_string(),
+            "name": self.name,
+            "user_id": self.owner,
+            "status": self.enabled,
+            "exposes": self.exposes,
+            "filter": self.filter,
+            "key": answers::key(&self.key),
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
         });
-        EntryAnswer {
-            id: self.id.0,
-            mcp_instance_id: self.id.to_string(),
-            name: self.name,
-            user_id: self.owner,
-            status: self.enabled,
-            exposes: self.exposes,
-            filter: self.filter,
-            key: self.key.into(),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            given,
+        if let Some(key) = key.map(ApiKey::expose) {
+            answer["api_key"] = key.into();
+            answer["url"] = format!("{ENDPOINT}{key}").into();
         }
+        answer
     }
 
     fn location(&self) -> Option<String> {

@@ -4,36 +4,17 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
-use super::answers::KeyAnswer;
 use super::bodies::BodyFields;
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
 use super::targets::Targets;
-use super::values;
+use super::{answers, values};
 use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use store::{
     ApiKey, EntryId, Instance, InstanceChange, InstanceName, KeyDigest, NewInstance, Timestamp,
 };
-
-/// An old record: `status` as a number, and all other fields it came with.
-#[derive(Serialize)]
-pub(crate) struct InstanceAnswer {
-    id: i64,
-    mcp_instance_id: String,
-    name: String,
-    user_id: Arc<str>,
-    status: u8,
-    key: KeyAnswer,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_key: Option<String>,
-    #[serde(flatten)]
-    extra: Map<String, Value>,
-}
 
 /// The members that Portway sets; a client cannot set one of these names.
 pub(crate) const OURS: [&str; 5] = ["id", "mcp_instance_id", "key", "created_at", "updated_at"];
@@ -45,7 +26,6 @@ impl RestRecord for Instance {
     type Id = InstanceName;
     type New = NewInstance;
     type Change = InstanceChange;
-    type Answer = InstanceAnswer;
 
     stored_by!(
         instances,
@@ -66,19 +46,25 @@ impl RestRecord for Instance {
         ApiError::not_found("there is no MCP instance with this key or id")
     }
 
-    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> InstanceAnswer {
-        InstanceAnswer {
-            id: self.id.0,
-            mcp_instance_id: self.id.to_string(),
-            name: self.name,
-            user_id: self.owner,
-            status: self.enabled.into(),
-            key: self.key.into(),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            api_key: key.map(|key| key.expose().to_owned()),
-            extra: self.extra,
+    /// `status` as a number, and all other fields that the record came with.
+    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> Value {
+        let mut answer = json!({
+            "id": self.id.0,
+            "mcp_instance_id": self.id.to_string(),
+            "name": self.name,
+            "user_id": self.owner,
+            "status": u8::from(self.enabled),
+            "key": answers::key(&self.key),
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        });
+        if let Some(key) = key {
+            answer["api_key"] = key.expose().into();
         }
+        if let Value::Object(members) = &mut answer {
+            members.extend(self.extra);
+        }
+        answer
     }
 
     fn key(&self) -> Option<(&KeyDigest, Timestamp)> {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use serde::Serialize;
+use serde_json::Value;
 
 use super::answers::Items;
 use super::bodies::{BodyFields, JsonBody};
@@ -30,7 +30,6 @@ pub(crate) trait RestRecord: Sized + Send {
     type Id: Send + Sync;
     type New: Send;
     type Change: Send;
-    type Answer: Serialize;
 
     /// Reads the name of the record in a path.
     fn id(text: &str) -> Result<Self::Id, ApiError>;
@@ -39,7 +38,7 @@ pub(crate) trait RestRecord: Sized + Send {
     fn not_found(id: &Self::Id) -> ApiError;
 
     /// `key` is in the one response that issues it.
-    fn answer(self, key: Option<&ApiKey>, targets: &mut Targets) -> Self::Answer;
+    fn answer(self, key: Option<&ApiKey>, targets: &mut Targets) -> Value;
 
     /// The URL of the record, unless it would contain a key.
     fn location(&self) -> Option<String> {
@@ -129,11 +128,7 @@ macro_rules! stored_by {
 pub(super) use stored_by;
 
 impl RecordContext {
-    fn shown<R: RestRecord>(
-        &self,
-        id: &R::Id,
-        record: Option<R>,
-    ) -> Result<Json<R::Answer>, ApiError> {
+    fn shown<R: RestRecord>(&self, id: &R::Id, record: Option<R>) -> Result<Json<Value>, ApiError> {
         let record = record.ok_or_else(|| R::not_found(id))?;
         Ok(Json(record.answer(None, &mut self.records.targets())))
     }
@@ -190,7 +185,7 @@ pub(crate) async fn create<R: RestRecord>(
 pub(crate) async fn list<R: RestRecord>(
     mut context: RecordContext,
     Query(paging): Query<Paging>,
-) -> Result<Json<Items<R::Answer>>, ApiError> {
+) -> Result<Json<Items<Value>>, ApiError> {
     let page;
     (context.whose, page) = paging.read(&context.principal)?;
     let listing = R::list(&context, page).await?;
@@ -202,7 +197,7 @@ pub(crate) async fn list<R: RestRecord>(
 pub(crate) async fn show<R: RestRecord>(
     context: RecordContext,
     Path(id): Path,
-) -> Result<Json<R::Answer>, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     let id = R::id(&id)?;
     let found = R::find(&context, &id).await?;
     context.shown(&id, found)
@@ -212,7 +207,7 @@ pub(crate) async fn change<R: RestRecord>(
     context: RecordContext,
     Path(id): Path,
     JsonBody(body): JsonBody,
-) -> Result<Json<R::Answer>, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     let id = R::id(&id)?;
     let change = R::read_change(&context, &id, BodyFields::read(&body)?).await?;
     let changed = R::update(&context, &id, change).await?;

@@ -1,36 +1,19 @@
 //! `/api/v1/tools`: the tools that their owner can bind.
 
-use std::sync::Arc;
-
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::bodies::BodyFields;
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
-use super::targets::{Missing, Targets};
+use super::targets::Targets;
 use super::{refuse, values};
 use crate::error::{ApiError, FieldProblem};
-use store::{ApiKey, NewTool, Timestamp, ToolChange, ToolId, ToolRecord};
-
-#[derive(Serialize)]
-pub(crate) struct ToolAnswer {
-    id: i64,
-    name: String,
-    description: Option<String>,
-    server: String,
-    tool: String,
-    /// Why the tool is unavailable, if that is known.
-    missing: Option<Missing>,
-    user_id: Arc<str>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
+use store::{ApiKey, NewTool, ToolChange, ToolId, ToolRecord};
 
 impl RestRecord for ToolRecord {
     const ROUTE: &'static str = "tools";
     type Id = ToolId;
     type New = NewTool;
     type Change = ToolChange;
-    type Answer = ToolAnswer;
 
     stored_by!(tools, tool, create_tool, update_tool, delete_tool, *);
 
@@ -43,18 +26,19 @@ impl RestRecord for ToolRecord {
         ApiError::not_found(format!("there is no tool {id}"))
     }
 
-    fn answer(self, _: Option<&ApiKey>, targets: &mut Targets) -> ToolAnswer {
-        ToolAnswer {
-            id: self.id.0,
-            missing: targets.missing(&self.owner, &self.server, &self.tool),
-            name: self.name,
-            description: self.description,
-            server: self.server,
-            tool: self.tool,
-            user_id: self.owner,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        }
+    fn answer(self, _: Option<&ApiKey>, targets: &mut Targets) -> Value {
+        json!({
+            "id": self.id.0,
+            "name": self.name,
+            "description": self.description,
+            "server": self.server,
+            "tool": self.tool,
+            // Why the tool is unavailable, if that is known.
+            "missing": targets.missing(&self.owner, &self.server, &self.tool),
+            "user_id": self.owner,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        })
     }
 
     fn location(&self) -> Option<String> {
