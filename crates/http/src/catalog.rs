@@ -2,8 +2,9 @@
 //! programs that speak no MCP, of all servers or of one (SPEC I1).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use http::header;
 use http::request::Parts;
@@ -18,11 +19,14 @@ use super::mcp::{McpEndpoint, ServerInPath};
 use super::principal::Principal;
 use super::tools::ToolsApi;
 use fleet::catalog::ListKind;
-use gateway::{AskError, Caller};
+use gateway::{AskError, Caller, Gateway};
 
 /// A handler's argument: the client, restricted to the server in the path or to
 /// the filter and entry in the query.
-pub(super) struct CatalogCaller(Caller);
+pub(super) struct CatalogCaller {
+    gateway: Arc<Gateway>,
+    caller: Caller,
+}
 
 impl FromRequestParts<ToolsApi> for CatalogCaller {
     type Rejection = ApiError;
@@ -43,34 +47,23 @@ impl FromRequestParts<ToolsApi> for CatalogCaller {
                 tools.caller(&principal, query)
             }
         };
-        caller.map(CatalogCaller)
+        Ok(CatalogCaller {
+            gateway: tools.mcp.gateway.clone(),
+            caller: caller?,
+        })
     }
 }
 
-pub(super) async fn resources(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
-) -> Response {
-    listed(&tools, &caller, ListKind::Resources)
+pub(super) async fn resources(asking: CatalogCaller) -> Response {
+    asking.listed(ListKind::Resources)
 }
 
-pub(super) async fn templates(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
-) -> Response {
-    listed(&tools, &caller, ListKind::Templates)
+pub(super) async fn templates(asking: CatalogCaller) -> Response {
+    asking.listed(ListKind::Templates)
 }
 
-pub(super) async fn prompts(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
-) -> Response {
-    listed(&tools, &caller, ListKind::Prompts)
-}
-
-fn listed(tools: &ToolsApi, caller: &Caller, kind: ListKind) -> Response {
-    let view = tools.mcp.gateway.view(caller);
-    axum::Json(view.listed(kind)).into_response()
+pub(super) async fn prompts(asking: CatalogCaller) -> Response {
+    asking.listed(ListKind::Prompts)
 }
 
 #[derive(Deserialize)]
@@ -85,21 +78,21 @@ pub(super) struct ReadBody {
 }
 
 pub(super) async fn read(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
+    asking: CatalogCaller,
     Query(query): Query<ReadQuery>,
 ) -> Result<Response, ApiError> {
     let missing = || ApiError::invalid_field("uri", "is missing: the URI of the resource");
     let uri = query.uri.ok_or_else(missing)?;
-    answer(&tools, &caller, "resources/read", json!({"uri": uri})).await
+    asking.answer("resources/read", json!({"uri": uri})).await
 }
 
 pub(super) async fn read_posted(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
+    asking: CatalogCaller,
     Json(body): Json<ReadBody>,
 ) -> Result<Response, ApiError> {
-    answer(&tools, &caller, "resources/read", json!({"uri": body.uri})).await
+    asking
+        .answer("resources/read", json!({"uri": body.uri}))
+        .await
 }
 
 #[derive(Deserialize)]
@@ -111,26 +104,27 @@ pub(super) struct PromptBody {
 }
 
 pub(super) async fn prompt(
-    State(tools): State<ToolsApi>,
-    CatalogCaller(caller): CatalogCaller,
+    asking: CatalogCaller,
     Json(body): Json<PromptBody>,
 ) -> Result<Response, ApiError> {
     let params = json!({"name": body.name, "arguments": body.arguments});
-    answer(&tools, &caller, "prompts/get", params).await
+    asking.answer("prompts/get", params).await
 }
 
-async fn answer(
-    tools: &ToolsApi,
-    caller: &Caller,
-    method: &str,
-    mut params: Value,
-) -> Result<Response, ApiError> {
-    // Progress restarts the time limit.
-    params["_meta"] = json!({"progressToken": 1});
-    let params = to_raw_value(&params).map_err(ApiError::internal)?;
-    let result = tools.mcp.gateway.ask(caller, method, &params).await?;
-    let body = Box::<str>::from(result).into_string();
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+impl CatalogCaller {
+    fn listed(&self, kind: ListKind) -> Response {
+        let view = self.gateway.view(&self.caller);
+        axum::Json(view.listed(kind)).into_response()
+    }
+
+    async fn answer(&self, method: &str, mut params: Value) -> Result<Response, ApiError> {
+        // Progress restarts the time limit.
+        params["_meta"] = json!({"progressToken": 1});
+        let params = to_raw_value(&params).map_err(ApiError::internal)?;
+        let result = self.gateway.ask(&self.caller, method, &params).await?;
+        let body = Box::<str>::from(result).into_string();
+        Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    }
 }
 
 impl From<AskError> for ApiError {

@@ -7,7 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,6 @@ use super::error::ApiError;
 use super::events::Feed;
 use super::extract::{Path, Query};
 use fleet::history::HistoryEntry;
-use fleet::processes::ProcessEntry;
 use fleet::registry::{Registry, RegistryError};
 use fleet::{Fleet, ServerView};
 use gateway::Renames;
@@ -84,30 +84,23 @@ pub(super) async fn activity(
     Ok(Json(live.activity.report(limit)))
 }
 
-#[derive(Serialize)]
-pub(super) struct ProcessList {
-    processes: Vec<ProcessEntry>,
-}
-
 pub(super) async fn process(
     State(live): State<LiveApi>,
     Path(server): Path,
-) -> Result<Json<ProcessList>, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     let processes = match live.view(&server)? {
         Some(view) => tokio::task::spawn_blocking(move || view.processes())
             .await
             .map_err(ApiError::internal)?,
         None => Vec::new(),
     };
-    Ok(Json(ProcessList { processes }))
+    Ok(Json(json!({"processes": processes})))
 }
 
 pub(super) async fn history(
     State(live): State<LiveApi>,
     Path(server): Path,
 ) -> Result<Json<Vec<HistoryEntry>>, ApiError> {
-    let view = live.view(&server)?;
-    Ok(Json(
-        view.map(|view| view.history.read()).unwrap_or_default(),
-    ))
+    let history = live.view(&server)?.map(|view| view.history.read());
+    Ok(Json(history.unwrap_or_default()))
 }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
-use super::tag::{IfMatch, TaggedRecord, Tags};
+use super::tag::{IfMatch, Tags};
 use config::body::{ServerChange, merge_patch, parse_replacement};
 use config::{Problem, ServerSpec};
 use fleet::catalog::{Catalog, CatalogItem};
@@ -31,6 +31,11 @@ pub struct ServersApi {
     pub tags: Tags,
 }
 
+/// A handler's argument: the state, and the server in the path.
+type OneServer = (State<ServersApi>, Path);
+type Answer<T> = Result<Json<T>, ApiError>;
+type RawList = Vec<Arc<RawValue>>;
+
 #[derive(Deserialize)]
 pub(super) struct ListQuery {
     include: Option<String>,
@@ -42,19 +47,17 @@ pub(super) struct ServerListItem {
     #[serde(flatten)]
     record: ServerDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<Arc<RawValue>>>,
+    tools: Option<RawList>,
 }
 
 pub(super) async fn list(
     State(servers): State<ServersApi>,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Vec<ServerListItem>>, ApiError> {
+) -> Answer<Vec<ServerListItem>> {
     let with_tools = match query.include.as_deref() {
         None => false,
         Some("tools") => true,
-        Some(_) => {
-            return Err(ApiError::invalid_field("include", "must be \"tools\""));
-        }
+        Some(_) => return Err(ApiError::invalid_field("include", "must be \"tools\"")),
     };
     let listed = |record: ServerDetails| {
         let server = servers.managing.find(record.name()).ok();
@@ -64,9 +67,8 @@ pub(super) async fn list(
             record,
         }
     };
-    Ok(Json(
-        servers.managing.list().into_iter().map(listed).collect(),
-    ))
+    let records = servers.managing.list().into_iter();
+    Ok(Json(records.map(listed).collect()))
 }
 
 pub(super) async fn create(
@@ -79,45 +81,40 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, headers, servers.tagged(made)).into_response())
 }
 
-pub(super) async fn show(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<TaggedRecord, ApiError> {
+pub(super) async fn show((State(servers), Path(server)): OneServer) -> Result<Response, ApiError> {
     Ok(servers.tagged(servers.managing.show(&server)?))
 }
 
 pub(super) async fn replace(
-    state: State<ServersApi>,
-    path: Path,
+    server: OneServer,
     if_match: IfMatch,
     body: Bytes,
-) -> Result<TaggedRecord, ApiError> {
+) -> Result<Response, ApiError> {
     let read = move |current: &_| parse_replacement(current, &body);
-    update(state, path, if_match, EditBasis::AsTold, read).await
+    update(server, if_match, EditBasis::AsTold, read).await
 }
 
 pub(super) async fn change(
-    state: State<ServersApi>,
-    path: Path,
+    server: OneServer,
     if_match: IfMatch,
     body: Bytes,
-) -> Result<TaggedRecord, ApiError> {
+) -> Result<Response, ApiError> {
     let read = move |current: &_| merge_patch(current, &body);
-    update(state, path, if_match, EditBasis::Newest, read).await
+    update(server, if_match, EditBasis::Newest, read).await
 }
 
 /// `If-Match` is compared when the edit is written, not when the request
 /// arrives.
 async fn update(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
+    (State(servers), Path(server)): OneServer,
     if_match: IfMatch,
     basis: EditBasis,
     read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
-) -> Result<TaggedRecord, ApiError> {
-    let basis = match if_match.given() {
-        true => EditBasis::Newest,
-        false => basis,
+) -> Result<Response, ApiError> {
+    let basis = if if_match.given() {
+        EditBasis::Newest
+    } else {
+        basis
     };
     let stale = Arc::new(OnceLock::new());
     let (found, tags) = (stale.clone(), servers.tags.clone());
@@ -141,44 +138,31 @@ async fn update(
 }
 
 pub(super) async fn remove(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
+    (State(servers), Path(server)): OneServer,
 ) -> Result<StatusCode, ApiError> {
     servers.managing.remove(&server).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn start(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<ServerDetails>, ApiError> {
+pub(super) async fn start((State(servers), Path(server)): OneServer) -> Answer<ServerDetails> {
     Ok(Json(servers.managing.start(&server).await?))
 }
 
-pub(super) async fn stop(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<ServerDetails>, ApiError> {
+pub(super) async fn stop((State(servers), Path(server)): OneServer) -> Answer<ServerDetails> {
     Ok(Json(servers.managing.stop(&server).await?))
 }
 
-pub(super) async fn restart(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<ServerDetails>, ApiError> {
+pub(super) async fn restart((State(servers), Path(server)): OneServer) -> Answer<ServerDetails> {
     Ok(Json(servers.managing.restart(&server).await?))
 }
 
-pub(super) async fn tools(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
+pub(super) async fn tools((State(servers), Path(server)): OneServer) -> Answer<RawList> {
     let wanted = servers.managing.find(&server)?;
     Ok(Json(shown_tools(&servers, &wanted)))
 }
 
 /// Its tools as the server lists them, each with its key.
-fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> Vec<Arc<RawValue>> {
+fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> RawList {
     let catalog = servers.managing.catalog(wanted);
     let with_key = |tool: &CatalogItem| -> Arc<RawValue> {
         let mut shown = tool.raw.clone();
@@ -196,27 +180,18 @@ fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> Vec<Arc<RawValue
 
 /// Resources, then templates, which have `uriTemplate` where resources have
 /// `uri`.
-pub(super) async fn resources(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
+pub(super) async fn resources((State(servers), Path(server)): OneServer) -> Answer<RawList> {
     let catalog = servers.catalog(&server)?;
     let items = catalog.resources.iter().chain(&catalog.templates);
-    Ok(Json(items.map(|item| item.raw.clone()).collect()))
+    Ok(raw(items))
 }
 
-pub(super) async fn prompts(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
-    let catalog = servers.catalog(&server)?;
-    Ok(Json(
-        catalog
-            .prompts
-            .iter()
-            .map(|item| item.raw.clone())
-            .collect(),
-    ))
+pub(super) async fn prompts((State(servers), Path(server)): OneServer) -> Answer<RawList> {
+    Ok(raw(&servers.catalog(&server)?.prompts))
+}
+
+fn raw<'a>(items: impl IntoIterator<Item = &'a CatalogItem>) -> Json<RawList> {
+    Json(items.into_iter().map(|item| item.raw.clone()).collect())
 }
 
 #[derive(Deserialize)]
@@ -227,21 +202,18 @@ pub(super) struct LogQuery {
 }
 
 pub(super) async fn logs(
-    State(servers): State<ServersApi>,
-    Path(server): Path,
-    Query(query): Query<LogQuery>,
-) -> Result<Json<Vec<LogLine>>, ApiError> {
-    let LogQuery { from, limit } = query;
+    (State(servers), Path(server)): OneServer,
+    Query(LogQuery { from, limit }): Query<LogQuery>,
+) -> Answer<Vec<LogLine>> {
     Ok(Json(servers.managing.logs(&server, from, limit)?))
 }
 
 impl ServersApi {
-    fn tagged(&self, managed: ManagedServer) -> TaggedRecord {
+    /// A record, with the tag of its definition.
+    fn tagged(&self, managed: ManagedServer) -> Response {
         let spec = managed.wanted.spec.as_ref().ok();
-        TaggedRecord {
-            tag: spec.map(|spec| self.tags.of(spec)),
-            record: managed.record,
-        }
+        let tag = spec.map(|spec| [(header::ETAG, self.tags.of(spec))]);
+        (tag, Json(managed.record)).into_response()
     }
 
     fn catalog(&self, server: &str) -> Result<Arc<Catalog>, ApiError> {

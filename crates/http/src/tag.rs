@@ -1,8 +1,6 @@
 //! The entity tag of a server: names the definition that an edit is based on.
 
-use axum::Json;
 use axum::extract::FromRequestParts;
-use axum::response::{IntoResponse, Response};
 use http::header;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
@@ -10,7 +8,6 @@ use sha2::{Digest, Sha256};
 use super::error::ApiError;
 use config::view::definition_fields;
 use config::{Secret, ServerSpec};
-use gateway::record::ServerDetails;
 
 /// Makes tags. Definitions hold secrets, so a reader could use a plain hash of
 /// one to test guesses.
@@ -35,22 +32,6 @@ impl Tags {
             .finalize();
         let hex: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
         format!("\"{hex}\"")
-    }
-}
-
-/// A record with the tag of its definition.
-pub(super) struct TaggedRecord {
-    pub record: ServerDetails,
-    pub tag: Option<String>,
-}
-
-impl IntoResponse for TaggedRecord {
-    fn into_response(self) -> Response {
-        let tag = self.tag.map(|tag| [(header::ETAG, tag)]);
-        match tag {
-            Some(tag) => (tag, Json(self.record)).into_response(),
-            None => Json(self.record).into_response(),
-        }
     }
 }
 
