@@ -29,76 +29,31 @@ fn number(name: &str, most: u64) -> Value {
     )
 }
 
-pub(crate) fn from() -> Value {
-    number("from", u64::MAX)
+macro_rules! parameters {
+    ($($name:ident: $parameter:expr;)*) => {
+        $(pub(crate) fn $name() -> Value {
+            $parameter
+        })*
+    };
 }
 
-pub(crate) fn limit() -> Value {
-    number("limit", u64::MAX)
-}
-
-pub(crate) fn skip() -> Value {
-    number("skip", i64::MAX as u64)
-}
-
-pub(crate) fn page_limit() -> Value {
-    number("limit", 1000)
-}
-
-pub(crate) fn user_id() -> Value {
-    let description = "Whose records; for the admin, or one's own id";
-    query(
-        "user_id",
-        json!({"type": "string", "description": description}),
-    )
-}
-
-pub(crate) fn server() -> Value {
-    query("server", json!({"type": "string"}))
-}
-
-pub(crate) fn search() -> Value {
-    query("search", json!({"type": "string"}))
-}
-
-pub(crate) fn include() -> Value {
-    query("include", json!({"enum": ["tools"]}))
-}
-
-pub(crate) fn include_disabled() -> Value {
-    query("include_disabled", json!({"type": "boolean"}))
-}
-
-pub(crate) fn format() -> Value {
-    let formats = Format::ALL.map(Format::name);
-    query("format", json!({"enum": formats, "default": "mcp"}))
-}
-
-pub(crate) fn filter() -> Value {
-    query("filter", json!({"type": "string", "minLength": 1}))
-}
-
-pub(crate) fn entry() -> Value {
-    let description = "The entry's number, or its name where no other has it";
-    let schema = json!({"type": "string", "pattern": r"\S", "description": description});
-    query("entry", schema)
-}
-
-pub(crate) fn uri() -> Value {
-    let mut uri = query("uri", json!({"type": "string"}));
-    uri["required"] = json!(true);
-    uri
-}
-
-pub(crate) fn idempotency_key() -> Value {
-    let schema = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
-    header("Idempotency-Key", schema)
-}
-
-pub(crate) fn if_match() -> Value {
-    header("If-Match", json!({"type": "string", "pattern": "^[!-~]+$"}))
-}
-
-pub(crate) fn if_none_match() -> Value {
-    header("If-None-Match", json!({"type": "string"}))
+parameters! {
+    from: number("from", u64::MAX);
+    limit: number("limit", u64::MAX);
+    skip: number("skip", i64::MAX as u64);
+    page_limit: number("limit", 1000);
+    user_id: query("user_id", json!({"type": "string",
+        "description": "Whose records; for the admin, or one's own id"}));
+    server: query("server", json!({"type": "string"}));
+    search: query("search", json!({"type": "string"}));
+    include: query("include", json!({"enum": ["tools"]}));
+    include_disabled: query("include_disabled", json!({"type": "boolean"}));
+    format: query("format", json!({"enum": Format::ALL.map(Format::name), "default": "mcp"}));
+    filter: query("filter", json!({"type": "string", "minLength": 1}));
+    entry: query("entry", json!({"type": "string", "pattern": r"\S",
+        "description": "The entry's number, or its name where no other has it"}));
+    uri: json!({"name": "uri", "in": "query", "schema": {"type": "string"}, "required": true});
+    idempotency_key: header("Idempotency-Key", json!({"type": "string", "pattern": "^[!-~]{1,255}$"}));
+    if_match: header("If-Match", json!({"type": "string", "pattern": "^[!-~]+$"}));
+    if_none_match: header("If-None-Match", json!({"type": "string"}));
 }
