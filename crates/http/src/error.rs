@@ -11,7 +11,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The kind of an error; scripts branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -136,18 +136,12 @@ impl ApiError {
     pub(crate) fn validation(problems: Vec<FieldProblem>) -> ApiError {
         let message = match problems.as_slice() {
             [] => "the request is not valid".to_owned(),
-            [only] => format!("{}: {}", only.field, only.message),
-            [first, rest @ ..] => {
-                format!(
-                    "{}: {} (and {} more)",
-                    first.field,
-                    first.message,
-                    rest.len()
-                )
+            [FieldProblem { field, message }] => format!("{field}: {message}"),
+            [FieldProblem { field, message }, rest @ ..] => {
+                format!("{field}: {message} (and {} more)", rest.len())
             }
         };
-        let details = problems.iter().map(|p| serde_json::json!(p)).collect();
-        ApiError::new(Code::ValidationError, message).with_details(details)
+        ApiError::new(Code::ValidationError, message).with_details(json!(problems))
     }
 
     /// 422 for one field.
@@ -168,7 +162,7 @@ impl ApiError {
     /// does: clients need not search the message.
     pub(crate) fn with_field(self, field: &str) -> ApiError {
         let problem = FieldProblem::new(field, &*self.message);
-        self.with_details(serde_json::json!([problem]))
+        self.with_details(json!([problem]))
     }
 
     pub(crate) fn with_details(mut self, details: Value) -> ApiError {
@@ -191,28 +185,13 @@ impl ApiError {
     }
 }
 
-#[derive(Serialize)]
-struct ErrorEnvelope<'a> {
-    error: ErrorBody<'a>,
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    code: Code,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<&'a Value>,
-}
-
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = ErrorBody {
-            code: self.code,
-            message: &self.message,
-            details: self.details.as_ref(),
-        };
-        let mut response =
-            (self.code.status(), Json(ErrorEnvelope { error: body })).into_response();
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(details) = self.details {
+            error["details"] = details;
+        }
+        let mut response = (self.code.status(), Json(json!({"error": error}))).into_response();
         let extra = match self.code {
             Code::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable => Some((header::RETRY_AFTER, "1")),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::console::Console;
 use super::error::ApiError;
@@ -34,34 +34,22 @@ pub(super) struct HealthApi {
     pub console: Console,
 }
 
-#[derive(Serialize)]
-pub(super) struct Health {
-    status: &'static str,
-    version: &'static str,
-    console: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasons: Vec<String>,
+pub(super) async fn alive(State(health): State<HealthApi>) -> Json<Value> {
+    let mut answer = json!({
+        "status": "ok",
+        "version": env!("CARGO_PKG_VERSION"),
+        "console": health.console.word(),
+    });
+    if let Some(reason) = (health.vitals.store_fault)() {
+        answer["status"] = "degraded".into();
+        answer["reasons"] = json!([reason]);
+    }
+    Json(answer)
 }
 
-pub(super) async fn alive(State(health): State<HealthApi>) -> Json<Health> {
-    let reasons = Vec::from_iter((health.vitals.store_fault)());
-    let status = if reasons.is_empty() { "ok" } else { "degraded" };
-    Json(Health {
-        status,
-        version: env!("CARGO_PKG_VERSION"),
-        console: health.console.word(),
-        reasons,
-    })
-}
-
-#[derive(Serialize)]
-pub(super) struct Readiness {
-    status: &'static str,
-}
-
-pub(super) async fn ready(State(health): State<HealthApi>) -> Result<Json<Readiness>, ApiError> {
+pub(super) async fn ready(State(health): State<HealthApi>) -> Result<Json<Value>, ApiError> {
     match (health.vitals.unsettled)() {
-        0 => Ok(Json(Readiness { status: "ready" })),
+        0 => Ok(Json(json!({"status": "ready"}))),
         left => Err(ApiError::unavailable(format!(
             "{left} servers have not settled yet"
         ))),
