@@ -42,10 +42,10 @@ pub(super) fn accepted(headers: &HeaderMap) -> Vec<Coding> {
     let weights = Coding::ALL.map(|coding| (coding, weight(headers, coding)));
     let mut accepted: Vec<_> = weights.into_iter().filter(|(_, q)| *q > 0.0).collect();
     accepted.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    match accepted.is_empty() {
-        true => vec![Coding::Identity],
-        false => accepted.into_iter().map(|(coding, _)| coding).collect(),
+    if accepted.is_empty() {
+        return vec![Coding::Identity];
     }
+    accepted.into_iter().map(|(coding, _)| coding).collect()
 }
 
 fn weight(headers: &HeaderMap, coding: Coding) -> f32 {
@@ -65,26 +65,28 @@ fn weight(headers: &HeaderMap, coding: Coding) -> f32 {
 /// The weight that a list such as `text/html, */*;q=0.8` gives to a word, or
 /// `None` if it does not name it. An invalid weight counts as 1.
 pub(super) fn quality(headers: &HeaderMap, name: &HeaderName, words: &[&str]) -> Option<f32> {
+    items(headers, name).find_map(|item| {
+        let mut parts = item.split(';').map(str::trim);
+        let word = parts.next()?;
+        words.iter().find(|one| word.eq_ignore_ascii_case(one))?;
+        let weight = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("q").then_some(value)
+        });
+        let weight = weight.and_then(|value| value.trim().parse::<f32>().ok());
+        let weight = weight.filter(|q| q.is_finite()).unwrap_or(1.0);
+        Some(weight.clamp(0.0, 1.0))
+    })
+}
+
+/// The items of a list in all lines of a header.
+pub(super) fn items<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(name).into_iter();
-    lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .find_map(|item| {
-            let mut parts = item.split(';').map(str::trim);
-            let word = parts.next()?;
-            words.iter().find(|one| word.eq_ignore_ascii_case(one))?;
-            let weight = parts.find_map(|part| {
-                let (name, value) = part.split_once('=')?;
-                name.trim().eq_ignore_ascii_case("q").then_some(value)
-            });
-            let weight = weight.and_then(|value| value.trim().parse::<f32>().ok());
-            Some(
-                weight
-                    .filter(|q| q.is_finite())
-                    .unwrap_or(1.0)
-                    .clamp(0.0, 1.0),
-            )
-        })
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 #[cfg(test)]

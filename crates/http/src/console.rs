@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use parking_lot::Mutex;
 use rust_embed::{EmbeddedFile, RustEmbed};
 use zlib_rs::{InflateConfig, ReturnCode};
@@ -19,6 +19,7 @@ use super::coding::{self, Coding};
 use super::error::{self, ApiError};
 use super::extract::Path;
 use super::guard::Guard;
+use super::tag::{hex, is_known};
 
 const INDEX: &str = "index.html";
 
@@ -69,49 +70,40 @@ impl Console {
 
     /// Whether there is a console, as `/healthz` reports it.
     pub(super) fn word(self) -> &'static str {
-        let identity = [Coding::Identity];
-        match self.find(INDEX, &identity) {
+        match self.find(INDEX, &[Coding::Identity]) {
             Some(_) => "embedded",
             None => "missing",
         }
     }
 
     fn index(self, headers: &HeaderMap) -> Response {
-        match self.answer(INDEX, headers) {
-            Some(response) => response,
-            None => ([NO_CACHE], Html(PLAIN_PAGE)).into_response(),
-        }
+        let plain = || ([(header::CACHE_CONTROL, NO_CACHE)], Html(PLAIN_PAGE)).into_response();
+        self.answer(INDEX, headers).unwrap_or_else(plain)
     }
 
     /// A file in the coding that the client prefers. Range requests get the
     /// whole file, as RFC 9110 allows.
     fn answer(self, name: &str, headers: &HeaderMap) -> Option<Response> {
         let file = self.find(name, &coding::accepted(headers))?;
-        let lasting = match name.starts_with("assets/") {
-            true => LASTING,
-            false => NO_CACHE,
-        };
-        let known = headers.get_all(header::IF_NONE_MATCH);
-        let mut response = match known.iter().any(|known| names(known, &file.tag)) {
-            true => StatusCode::NOT_MODIFIED.into_response(),
-            false => file.bytes.into_response(),
-        };
-        let head = response.headers_mut();
-        head.insert(lasting.0, lasting.1);
-        head.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-        if let Ok(tag) = file.tag.try_into() {
-            head.insert(header::ETAG, tag);
+        // The names of assets change with their content.
+        let lasting = name.starts_with("assets/");
+        let cache = if lasting { LASTING } else { NO_CACHE };
+        let known = is_known(headers, &file.tag);
+        let head = [
+            (header::CACHE_CONTROL, cache.to_owned()),
+            (header::VARY, "accept-encoding".to_owned()),
+            (header::ETAG, file.tag),
+        ];
+        if known {
+            return Some((StatusCode::NOT_MODIFIED, head).into_response());
         }
-        if response.status() == StatusCode::OK {
-            let head = response.headers_mut();
-            head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(name)));
-            head.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
-            if file.coding != Coding::Identity {
-                let coding = HeaderValue::from_static(file.coding.name());
-                head.insert(header::CONTENT_ENCODING, coding);
-            }
-        }
-        Some(response)
+        let kind = [
+            (header::CONTENT_TYPE, kind(name)),
+            (header::ACCEPT_RANGES, "none"),
+        ];
+        let coded = file.coding != Coding::Identity;
+        let coding = coded.then(|| [(header::CONTENT_ENCODING, file.coding.name())]);
+        Some((head, kind, coding, file.bytes).into_response())
     }
 
     /// The first of these codings that the build has of a file. The build omits
@@ -191,19 +183,8 @@ fn inflate(packed: &[u8]) -> Option<Bytes> {
     whole.then(|| output.into())
 }
 
-/// Whether a line of `If-None-Match` names a tag, compared weakly.
-fn names(line: &HeaderValue, tag: &str) -> bool {
-    let mut tags = line.to_str().unwrap_or_default().split(',').map(str::trim);
-    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
-}
-
-const NO_CACHE: (http::HeaderName, HeaderValue) =
-    (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-/// The file names change with their content.
-const LASTING: (http::HeaderName, HeaderValue) = (
-    header::CACHE_CONTROL,
-    HeaderValue::from_static("public, max-age=31536000, immutable"),
-);
+const NO_CACHE: &str = "no-cache";
+const LASTING: &str = "public, max-age=31536000, immutable";
 
 fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
@@ -217,10 +198,6 @@ fn kind(name: &str) -> &'static str {
         "json" | "map" => "application/json",
         _ => "application/octet-stream",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const HOME: &str = "/";
@@ -295,9 +272,10 @@ pub(super) async fn elsewhere(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    match is_page(&method, uri.path(), &headers) {
-        true => console.index(&headers),
-        false => error::nothing_there().into_response(),
+    if is_page(&method, uri.path(), &headers) {
+        console.index(&headers)
+    } else {
+        error::nothing_there().into_response()
     }
 }
 
@@ -318,6 +296,8 @@ pub(super) fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]

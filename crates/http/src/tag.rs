@@ -1,10 +1,11 @@
 //! The entity tag of a server: names the definition that an edit is based on.
 
 use axum::extract::FromRequestParts;
-use http::header;
 use http::request::Parts;
+use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 
+use super::coding::items;
 use super::error::ApiError;
 use config::view::definition_fields;
 use config::{Secret, ServerSpec};
@@ -30,8 +31,7 @@ impl Tags {
             .chain_update(self.0)
             .chain_update(spec)
             .finalize();
-        let hex: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
-        format!("\"{hex}\"")
+        format!("\"{}\"", hex(&digest[..16]))
     }
 }
 
@@ -44,10 +44,8 @@ impl IfMatch {
     }
 
     pub(crate) fn fits(&self, tag: &str) -> bool {
-        match &self.0 {
-            Some(tags) => tags.iter().any(|one| one == tag || one == "*"),
-            None => true,
-        }
+        let tags = self.0.as_ref();
+        tags.is_none_or(|tags| tags.iter().any(|one| one == tag || one == "*"))
     }
 }
 
@@ -55,14 +53,18 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfMatch, ApiError> {
-        if !parts.headers.contains_key(header::IF_MATCH) {
-            return Ok(IfMatch(None));
-        }
-        let lines = parts.headers.get_all(header::IF_MATCH).iter();
-        let words = lines
-            .filter_map(|line| line.to_str().ok())
-            .flat_map(|line| line.split(','))
-            .map(|tag| tag.trim().to_owned());
-        Ok(IfMatch(Some(words.collect())))
+        let given = parts.headers.contains_key(header::IF_MATCH);
+        let tags = || items(&parts.headers, &header::IF_MATCH).map(str::to_owned);
+        Ok(IfMatch(given.then(|| tags().collect())))
     }
+}
+
+/// Whether `If-None-Match` names a tag, compared weakly.
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let mut known = items(headers, &header::IF_NONE_MATCH);
+    known.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -14,6 +14,7 @@ use super::extract::{Path, Query};
 use super::json::JsonBody;
 use super::mcp::{McpApi, McpEndpoint};
 use super::principal::{Principal, not_here};
+use super::tag::is_known;
 use gateway::format::{self, Format};
 use gateway::{Caller, Gateway};
 use store::{EntryId, Grant, Store};
@@ -86,12 +87,11 @@ impl ToolsApi {
             ));
         }
         // A number is never a name: a deleted entry must not select another one.
-        let named = match given.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => {
-                let id = given.parse().ok().map(EntryId);
-                Vec::from_iter(id.and_then(|id| self.store.grant_of(id)))
-            }
-            false => self.store.grants_named(given),
+        let named = if given.bytes().all(|byte| byte.is_ascii_digit()) {
+            let id = given.parse().ok().map(EntryId);
+            Vec::from_iter(id.and_then(|id| self.store.grant_of(id)))
+        } else {
+            self.store.grants_named(given)
         };
         match &*named {
             [grant] => Ok(grant.clone()),
@@ -99,10 +99,8 @@ impl ToolsApi {
                 "there is no entry {given:?} that is switched on"
             ))),
             several => {
-                let numbers = several
-                    .iter()
-                    .take(LISTED)
-                    .map(|one| one.entry.0.to_string());
+                let numbers = several.iter().take(LISTED);
+                let numbers = numbers.map(|one| one.entry.0.to_string());
                 let numbers = numbers.collect::<Vec<_>>().join(", ");
                 let text =
                     format!("entry: several are called {given:?}; give a number, as {numbers}");
@@ -122,10 +120,10 @@ pub(super) async fn list(
     let caller = tools.caller(&principal, asked)?;
     let list = tools.gateway().view(&caller).tools_as(format);
     let tag = HeaderValue::from_maybe_shared(list.tag).map_err(ApiError::internal)?;
-    let known = headers.get_all(header::IF_NONE_MATCH).iter();
-    let mut response = match known.into_iter().any(|line| names(line, &tag)) {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json(Body::from(list.body)),
+    let mut response = if is_known(&headers, tag.to_str().unwrap_or_default()) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        json(Body::from(list.body))
     };
     let own = response.headers_mut();
     own.insert(header::ETAG, tag);
@@ -133,13 +131,6 @@ pub(super) async fn list(
     let cache = HeaderValue::from_static("private, no-cache");
     own.insert(header::CACHE_CONTROL, cache);
     Ok(response)
-}
-
-/// Whether a line of `If-None-Match` contains the tag.
-fn names(line: &HeaderValue, tag: &HeaderValue) -> bool {
-    let line = line.to_str().unwrap_or_default();
-    let mut tags = line.split(',').map(str::trim);
-    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
 }
 
 pub(super) async fn call(
