@@ -48,7 +48,7 @@ impl Users {
         let project = match project {
             Some(url) => Some(UserProject {
                 issuer: below(url, ISSUER),
-                keys: Jwks::new(url, below(url, KEYS), jwks::Pace::default())?,
+                keys: Jwks::new(url, below(url, KEYS))?,
             }),
             None => None,
         };
@@ -83,11 +83,7 @@ impl Users {
                 key.verifies(token.signed.as_bytes(), &token.signature)
             }
         };
-        if good {
-            Ok(())
-        } else {
-            Err(TokenError::Signature)
-        }
+        good.then_some(()).ok_or(TokenError::Signature)
     }
 }
 

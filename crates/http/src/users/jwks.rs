@@ -1,6 +1,6 @@
 //! A project's keys, fetched when they are needed and kept for a while. A
-//! client that invents key ids cannot make us fetch more often than the pace
-//! allows, and an unreachable project does not invalidate the keys we have.
+//! client that invents key ids cannot make us fetch more often than
+//! allowed, and an unreachable project does not invalidate the keys we have.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,31 +18,16 @@ use super::token::TokenError;
 /// From the request to the last byte of the response.
 const FETCH: Duration = Duration::from_secs(5);
 const LARGEST: usize = 256 * 1024;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// The pause between two attempts, once there are keys.
-    pub again: Duration,
-    /// The pause before there are any.
-    pub first: Duration,
-    /// Keys of this age are fetched again: they may have been withdrawn.
-    pub age: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
-            again: Duration::from_secs(30),
-            first: Duration::from_secs(2),
-            age: Duration::from_secs(600),
-        }
-    }
-}
+/// The pause between two attempts, once there are keys.
+const AGAIN: Duration = Duration::from_secs(30);
+/// The pause before there are any.
+const FIRST: Duration = Duration::from_secs(2);
+/// Keys of this age are fetched again: they may have been withdrawn.
+const AGE: Duration = Duration::from_secs(600);
 
 pub(super) struct Jwks {
     url: String,
     client: HttpClient,
-    pace: Pace,
     /// `None` until they have been fetched once.
     known: RwLock<Option<Arc<KnownKeys>>>,
     /// When the last attempt began. The lock is held across an attempt.
@@ -55,11 +40,10 @@ struct KnownKeys {
 }
 
 impl Jwks {
-    pub(super) fn new(base: &Url, url: String, pace: Pace) -> Result<Arc<Jwks>, ClientError> {
+    pub(super) fn new(base: &Url, url: String) -> Result<Arc<Jwks>, ClientError> {
         Ok(Arc::new(Jwks {
             client: HttpClient::new(base)?,
             url,
-            pace,
             known: RwLock::default(),
             tried: tokio::sync::Mutex::default(),
         }))
@@ -72,7 +56,7 @@ impl Jwks {
     ) -> Result<PublicKey, TokenError> {
         let known = self.known();
         if let Some(key) = known.as_ref().and_then(|known| known.find(id, kind)) {
-            if known.is_some_and(|known| known.since.elapsed() > self.pace.age) {
+            if known.is_some_and(|known| known.since.elapsed() > AGE) {
                 drop(self.refresh());
             }
             return Ok(key);
@@ -87,8 +71,7 @@ impl Jwks {
     }
 
     fn known(&self) -> Option<Arc<KnownKeys>> {
-        let known = self.known.read();
-        known.clone()
+        self.known.read().clone()
     }
 
     fn refresh(self: &Arc<Jwks>) -> tokio::task::JoinHandle<()> {
@@ -98,10 +81,7 @@ impl Jwks {
 
     async fn try_again(&self) {
         let mut tried = self.tried.lock().await;
-        let pause = match self.known() {
-            Some(_) => self.pace.again,
-            None => self.pace.first,
-        };
+        let pause = self.known().map_or(FIRST, |_| AGAIN);
         if tried.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
@@ -111,8 +91,7 @@ impl Jwks {
             Ok(keys) => {
                 debug!(keys = keys.len(), "fetched the keys of the project's users");
                 let since = Instant::now();
-                let mut known = self.known.write();
-                *known = Some(Arc::new(KnownKeys { keys, since }));
+                *self.known.write() = Some(Arc::new(KnownKeys { keys, since }));
             }
             Err(error) => warn!("cannot fetch the keys of SUPABASE_URL: {error}"),
         }
