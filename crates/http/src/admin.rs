@@ -9,17 +9,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Serialize;
+use serde_json::json;
 
-use super::auth::{Access, AdminToken};
+use super::auth::AdminToken;
 use super::connections::ClientConnection;
 use super::edge::ClientPeer;
-use super::error::ApiError;
+use super::error::{ApiError, blocking};
 use super::extract::Path;
 use super::guard::{Admission, Guard};
 use super::principal::Principal;
 use super::sessions::ShownSession;
-use config::Secret;
+use store::StoreError;
 
 /// The time that streams opened by the old token have to end.
 const GRACE: Duration = Duration::from_millis(500);
@@ -36,20 +36,13 @@ pub struct AdminApi {
 
 impl AdminApi {
     fn token(&self) -> Option<&AdminToken> {
-        match self.guard.access() {
-            Access::Token(token) => Some(token),
-            Access::Open => None,
-        }
+        self.guard.access().token()
     }
 
     /// Saves the sessions: an ended one must stay ended after a restart.
     async fn save(&self) -> Result<(), ApiError> {
-        let admin = self.clone();
-        let saved = tokio::task::spawn_blocking(move || match admin.token() {
-            Some(token) => token.sessions().save(),
-            None => Ok(()),
-        });
-        Ok(saved.await.map_err(ApiError::internal)??)
+        let guard = self.guard.clone();
+        Ok(blocking(move || guard.save_sessions()).await??)
     }
 }
 
@@ -91,11 +84,6 @@ pub(super) async fn end_other_sessions(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Serialize)]
-pub(super) struct NewToken {
-    token: String,
-}
-
 /// Runs in a task of its own: if the client disconnects, the token in the file
 /// still takes effect.
 pub(super) async fn rotate_token(
@@ -126,24 +114,16 @@ impl AdminApi {
             ));
         }
         let _turn = self.rotating.lock().await;
-        let fresh = self.replace_file().await?;
+        let directory = self.data_dir.clone();
+        let fresh = blocking(move || store::replace_admin_token(&directory)).await??;
         let cookie = token.replace(fresh.clone(), headers);
         self.announce().await;
         self.save().await?;
         tracing::warn!("the admin token has been replaced; the old one is refused");
         end_connections(connection);
-        let answer = NewToken {
-            token: fresh.expose().to_owned(),
-        };
+        let answer = json!({"token": fresh.expose()});
         let cookie = cookie.map(|cookie| [(header::SET_COOKIE, cookie)]);
         Ok((cookie, Json(answer)).into_response())
-    }
-
-    async fn replace_file(&self) -> Result<Secret, ApiError> {
-        let directory = self.data_dir.clone();
-        let replaced =
-            tokio::task::spawn_blocking(move || store::replace_admin_token(&directory)).await;
-        Ok(replaced.map_err(ApiError::internal)??)
     }
 
     /// Rewrites the file with our address: running `portway connect`s then read
@@ -173,12 +153,9 @@ fn end_connections(asked: Option<Arc<ClientConnection>>) {
 
 impl Guard {
     /// Blocks on the disk.
-    pub(super) fn save_sessions(&self) {
-        if let Access::Token(token) = self.access()
-            && let Err(error) = token.sessions().save()
-        {
-            tracing::warn!("{error}");
-        }
+    pub(super) fn save_sessions(&self) -> Result<(), StoreError> {
+        let token = self.access().token();
+        token.map_or(Ok(()), |token| token.sessions().save())
     }
 
     /// The console session of a request that has no other credential.
@@ -187,36 +164,25 @@ impl Guard {
         principal: Option<&Principal>,
         headers: &HeaderMap,
     ) -> Option<String> {
-        let Access::Token(token) = self.access() else {
-            return None;
-        };
-        if !matches!(principal, Some(Principal::Admin))
-            || headers.contains_key(header::AUTHORIZATION)
-            || !headers.contains_key(header::COOKIE)
-        {
-            return None;
-        }
-        token.session_of(headers).map(|ticket| ticket.id)
+        let token = self.access().token()?;
+        let by_cookie = matches!(principal, Some(Principal::Admin))
+            && !headers.contains_key(header::AUTHORIZATION)
+            && headers.contains_key(header::COOKIE);
+        let session = || token.session_of(headers).map(|ticket| ticket.id);
+        by_cookie.then(session)?
     }
 
     /// Whether a session of the console is valid.
     pub(super) fn has_session(&self, id: &str) -> bool {
-        match self.access() {
-            Access::Token(token) => token.sessions().is_open(id),
-            Access::Open => false,
-        }
+        let token = self.access().token();
+        token.is_some_and(|token| token.sessions().is_open(id))
     }
 
     /// The console cookie to send with the response.
     pub(super) fn cookie(&self, passed: &Admission, headers: &HeaderMap) -> Option<HeaderValue> {
-        if !matches!(passed.principal, Some(Principal::Admin))
-            || !headers.contains_key(header::COOKIE)
-        {
-            return None;
-        }
-        match self.access() {
-            Access::Token(token) => token.renewed_cookie(headers)?.parse().ok(),
-            Access::Open => None,
-        }
+        let may = matches!(passed.principal, Some(Principal::Admin));
+        let token = self.access().token().filter(|_| may);
+        let token = token.filter(|_| headers.contains_key(header::COOKIE));
+        token?.renewed_cookie(headers)?.parse().ok()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use http::header::AsHeaderName;
 use http::{HeaderMap, Method, header};
 use ring::hmac;
 use sha2::{Digest, Sha256};
@@ -117,12 +118,12 @@ impl AdminToken {
     /// gets a new cookie.
     pub(super) fn replace(&self, token: Secret, headers: &HeaderMap) -> Option<String> {
         let asking = self.session_of(headers);
-        let asks = asking.as_ref().map(|ticket| ticket.id.clone());
-        self.sessions.end_where(|id| asks.as_deref() != Some(id));
+        let asks = asking.as_ref().map(|ticket| &*ticket.id);
+        self.sessions.end_where(|id| asks != Some(id));
         // The only caller replaces one token at a time.
         let _ = self.current().next.set(Box::new(Generation::new(token)));
         let seal = &self.current().seal;
-        asking.map(|ticket| set_cookie(&self.sessions.resealed(seal, ticket)))
+        asking.map(|ticket| set_cookie(&ticket.resealed(seal)))
     }
 }
 
@@ -156,6 +157,13 @@ pub(super) enum ShownCredential<'a> {
 }
 
 impl Access {
+    pub(super) fn token(&self) -> Option<&AdminToken> {
+        match self {
+            Access::Token(token) => Some(token),
+            Access::Open => None,
+        }
+    }
+
     /// Reads the credential of a non-public request. `endpoint`: it is for an
     /// MCP endpoint, where a key has a header of its own (SPEC E8).
     pub(super) fn look<'a>(
@@ -166,13 +174,13 @@ impl Access {
     ) -> Result<ShownCredential<'a>, ApiError> {
         match self {
             Access::Token(token) => match given(headers, endpoint) {
-                Credential::Nothing => token.session(method, headers),
-                Credential::One(text) | Credential::Key(text) if token.matches(text) => {
+                None => token.session(method, headers),
+                Some(Ok(ShownCredential::Key(text) | ShownCredential::Other(text)))
+                    if token.matches(text) =>
+                {
                     Ok(ShownCredential::Admin)
                 }
-                Credential::Key(text) => Ok(ShownCredential::Key(text)),
-                Credential::One(text) => Ok(ShownCredential::Other(text)),
-                Credential::Unclear => Err(refused()),
+                Some(shown) => shown.map_err(|UnclearCredential| refused()),
             },
             Access::Open => {
                 // A page of another local server may have sent it, unless the
@@ -180,11 +188,8 @@ impl Access {
                 if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
                     return Err(missing_header());
                 }
-                match given(headers, endpoint) {
-                    Credential::Key(text) => Ok(ShownCredential::Key(text)),
-                    Credential::One(text) => Ok(ShownCredential::Other(text)),
-                    Credential::Nothing | Credential::Unclear => Ok(ShownCredential::Admin),
-                }
+                let shown = given(headers, endpoint).and_then(Result::ok);
+                Ok(shown.unwrap_or(ShownCredential::Admin))
             }
         }
     }
@@ -207,27 +212,26 @@ impl AdminToken {
     }
 }
 
-enum Credential<'a> {
-    Nothing,
-    One(&'a str),
-    /// In `X-API-KEY` alone.
-    Key(&'a str),
-    /// Repeated, or unreadable.
-    Unclear,
-}
+/// A credential that is repeated or unreadable.
+struct UnclearCredential;
 
 /// A credential that is present decides; there is no fallback to another. If
 /// both headers have one, they must be equal.
-fn given(headers: &HeaderMap, endpoint: bool) -> Credential<'_> {
-    let bears = headers.contains_key(header::AUTHORIZATION);
+fn given(
+    headers: &HeaderMap,
+    endpoint: bool,
+) -> Option<Result<ShownCredential<'_>, UnclearCredential>> {
+    let key = || only(headers, API_KEY);
     let has_key = endpoint && headers.contains_key(API_KEY);
-    let one = match (bears, has_key) {
-        (false, false) => return Credential::Nothing,
-        (true, false) => bearer(headers),
-        (false, true) => return key(headers).map_or(Credential::Unclear, Credential::Key),
-        (true, true) => bearer(headers).filter(|bearer| key(headers) == Some(bearer)),
+    let shown = if headers.contains_key(header::AUTHORIZATION) {
+        let bearer = bearer(headers).filter(|bearer| !has_key || key() == Some(bearer));
+        bearer.map(ShownCredential::Other)
+    } else if has_key {
+        key().map(ShownCredential::Key)
+    } else {
+        return None;
     };
-    one.map_or(Credential::Unclear, Credential::One)
+    Some(shown.ok_or(UnclearCredential))
 }
 
 fn changes(method: &Method) -> bool {
@@ -254,32 +258,23 @@ fn headers_say_foreign(headers: &HeaderMap) -> bool {
         .is_some_and(|site| site != "same-origin" && site != "none")
 }
 
-fn key(headers: &HeaderMap) -> Option<&str> {
-    let mut lines = headers.get_all(API_KEY).iter();
-    match (lines.next(), lines.next()) {
-        (Some(line), None) => line.to_str().ok(),
-        _ => None,
-    }
+/// The value of a header that is not repeated.
+fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    let mut lines = headers.get_all(name).iter();
+    let line = lines.next().filter(|_| lines.next().is_none());
+    line?.to_str().ok()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return None;
-    };
-    let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
+    let (scheme, token) = only(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(name, value)| (name == COOKIE).then_some(value))
+    let lines = headers.get_all(header::COOKIE).iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';'));
+    pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
 }
 
 pub(super) fn refused() -> ApiError {

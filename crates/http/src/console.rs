@@ -241,7 +241,11 @@ async fn home(
             let guard = door.guard.clone();
             // The cookie is valid in any case; without this the session is not
             // listed after a restart.
-            tokio::task::spawn_blocking(move || guard.save_sessions());
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = guard.save_sessions() {
+                    tracing::warn!("{error}");
+                }
+            });
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
         }
         Access::Token(_) => Err(ApiError::unauthorized(

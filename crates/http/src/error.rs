@@ -212,6 +212,14 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// Runs work that blocks the thread, such as reading a file.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(ApiError::internal)
+}
+
 pub(super) fn nothing_there() -> ApiError {
     ApiError::not_found("there is nothing at this path")
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::error::ApiError;
+use super::error::{ApiError, blocking};
 use super::events::Feed;
 use super::extract::{Path, Query};
 use fleet::history::HistoryEntry;
@@ -89,9 +89,7 @@ pub(super) async fn process(
     Path(server): Path,
 ) -> Result<Json<Value>, ApiError> {
     let processes = match live.view(&server)? {
-        Some(view) => tokio::task::spawn_blocking(move || view.processes())
-            .await
-            .map_err(ApiError::internal)?,
+        Some(view) => blocking(move || view.processes()).await?,
         None => Vec::new(),
     };
     Ok(Json(json!({"processes": processes})))

@@ -99,6 +99,12 @@ impl SessionTicket {
         format!("{said}.{}", URL_SAFE_NO_PAD.encode(seal))
     }
 
+    /// The cookie of the same session, used now, under any key.
+    pub(super) fn resealed(self, key: &hmac::Key) -> String {
+        let used = now();
+        SessionTicket { used, ..self }.seal(key)
+    }
+
     fn read(text: &str, key: &hmac::Key) -> Option<SessionTicket> {
         let (said, seal) = text.rsplit_once('.')?;
         let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
@@ -163,21 +169,8 @@ impl ConsoleSessions {
 
     /// A new cookie for one that will soon expire as unused.
     pub(super) fn renewed(&self, key: &hmac::Key, ticket: SessionTicket) -> Option<String> {
-        let now = now();
-        let due = now.saturating_sub(ticket.used) > millis(self.limits.idle) / 8;
-        due.then(|| {
-            SessionTicket {
-                used: now,
-                ..ticket
-            }
-            .seal(key)
-        })
-    }
-
-    /// Seals the same session with another key.
-    pub(super) fn resealed(&self, key: &hmac::Key, ticket: SessionTicket) -> String {
-        let used = now();
-        SessionTicket { used, ..ticket }.seal(key)
+        let due = now().saturating_sub(ticket.used) > millis(self.limits.idle) / 8;
+        due.then(|| ticket.resealed(key))
     }
 
     pub(super) fn list(&self, current: Option<&str>) -> Vec<ShownSession> {
@@ -216,11 +209,10 @@ impl ConsoleSessions {
             .partition(|(id, _)| which(id));
         kept.open = open;
         let count = gone.len();
-        let until = gone.into_iter().map(|(id, session)| {
-            let until = session.created.saturating_add(millis(limits.lifetime));
-            (id, until)
-        });
-        kept.ended.extend(until);
+        let until = |created: u64| created.saturating_add(millis(limits.lifetime));
+        let gone = gone.into_iter();
+        kept.ended
+            .extend(gone.map(|(id, session)| (id, until(session.created))));
         count
     }
 
