@@ -4,7 +4,7 @@
 mod follow;
 mod ring;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::{KEEP_ALIVE, events, quiet};
+use super::mcp::{KEEP_ALIVE, comment, event, events, quiet};
 use fleet::Fleet;
 use fleet::registry::Registry;
 use gateway::Renames;
@@ -24,7 +24,6 @@ use gateway::activity::CallRecord;
 use gateway::record::{ServerDetails, record};
 use ring::{News, Ring};
 use store::StoreChange;
-use wire::sse;
 
 /// The most events prepared for one reader at a time.
 const AT_ONCE: usize = 64;
@@ -39,11 +38,6 @@ pub(super) struct Feed {
     registry: Arc<Registry>,
     fleet: Fleet,
     closing: CancellationToken,
-}
-
-#[derive(Serialize)]
-struct ServersEvent {
-    servers: Vec<ServerDetails>,
 }
 
 impl Feed {
@@ -89,11 +83,8 @@ impl Feed {
             feed: self.clone(),
             moved: self.moved.subscribe(),
             seen: seen.unwrap_or_default(),
-            ready: VecDeque::new(),
+            ready: VecDeque::from([comment()]),
         };
-        let mut hello = Vec::new();
-        sse::comment(&mut hello);
-        reader.ready.push_back(hello.into());
         if !known {
             reader.start_over(last.is_some());
         }
@@ -115,22 +106,16 @@ impl Feed {
 
     fn event(&self, name: &str, number: u64, data: &impl Serialize) -> Bytes {
         let data = serde_json::to_vec(data).unwrap_or_default();
-        let mut out = Vec::new();
         let retry = (name == "snapshot").then_some(RETRY);
-        sse::encode(Some(name), Some(&self.id(number)), retry, &data, &mut out);
-        out.into()
+        event(Some(name), Some(&self.id(number)), retry, &data)
     }
 
-    fn snapshot(&self) -> ServersEvent {
+    fn snapshot(&self) -> BTreeMap<&'static str, Vec<ServerDetails>> {
         let snapshot = self.fleet.snapshot();
         let desired = self.registry.desired();
-        let one = |name: &Arc<str>, wanted| record(wanted, snapshot.servers.get(name));
-        ServersEvent {
-            servers: desired
-                .iter()
-                .map(|(name, wanted)| one(name, wanted))
-                .collect(),
-        }
+        let records = desired.iter();
+        let records = records.map(|(name, wanted)| record(wanted, snapshot.servers.get(name)));
+        BTreeMap::from([("servers", records.collect())])
     }
 
     /// `None` for a state that is no longer current: a later event has it.
@@ -212,8 +197,6 @@ impl EventReader {
 /// A comment for proxies in between, and an event for scripts in a browser,
 /// which see no comments.
 fn heartbeat() -> Bytes {
-    let mut out = Vec::new();
-    sse::comment(&mut out);
-    sse::encode(Some("heartbeat"), None, None, b"{}", &mut out);
-    out.into()
+    let event = event(Some("heartbeat"), None, None, b"{}");
+    [comment(), event].concat().into()
 }

@@ -3,7 +3,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 
 use super::McpApi;
 use super::accept::{Accept, single};
@@ -53,15 +53,9 @@ pub(crate) async fn end_session(
 
 /// Also shows an old client that this is not its transport.
 fn no_session() -> Response {
-    let error = ApiError::new(
-        Code::MethodNotAllowed,
-        "without Mcp-Session-Id only POST is possible at this path",
-    );
-    let mut response = error.into_response();
-    response
-        .headers_mut()
-        .insert(header::ALLOW, HeaderValue::from_static("POST"));
-    response
+    let text = "without Mcp-Session-Id only POST is possible at this path";
+    let error = ApiError::new(Code::MethodNotAllowed, text);
+    ([(header::ALLOW, "POST")], error).into_response()
 }
 
 fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
@@ -69,12 +63,11 @@ fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
     let session = session(post)?;
     let last = single(post.headers, "last-event-id");
     let last = last.map_err(|_| unreadable())?.filter(|id| !id.is_empty());
-    let missed = last.is_some_and(|id| is_of_earlier_run(&session, id));
-    let (reader, kind) = match last {
-        None => match session.own().read() {
-            Some(reader) => (reader, StreamKind::Own),
-            None => return Err(taken()),
-        },
+    let (reader, kind, missed) = match last {
+        None => {
+            let reader = session.own().read().ok_or_else(taken)?;
+            (reader, StreamKind::Own, false)
+        }
         Some(id) => match resume(&session, id)? {
             Some(found) => found,
             // 405 stops clients that would otherwise retry forever.
@@ -95,25 +88,21 @@ fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
     Ok(follow.response(until))
 }
 
-/// The stream of an event, from that event on; `None` if no more events come.
-fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, StreamKind)>, McpRefusal> {
+type ResumedStream = (StreamReader, StreamKind, bool);
+
+/// The stream of an event, from that event on, and whether the messages after
+/// it are no longer known; `None` if no more events come.
+fn resume(session: &Session, id: &str) -> Result<Option<ResumedStream>, McpRefusal> {
     let (kind, stream, number) = parse_event_id(id).ok_or_else(unreadable)?;
     let found = session.find_stream(stream);
-    let reader = match (kind, found) {
-        (_, Some(stream)) => stream.resume(number),
+    let missed = kind == StreamKind::Own && found.is_none();
+    let reader = match found {
+        Some(stream) => stream.resume(number),
         // The event is from an earlier run: each run has only one such stream.
-        (StreamKind::Own, None) => session.own().resume_unread(),
-        (_, None) => None,
+        None if missed => session.own().resume_unread(),
+        None => None,
     };
-    Ok(reader.map(|reader| (reader, kind)))
-}
-
-/// Whether the messages after an event are no longer known.
-fn is_of_earlier_run(session: &Session, id: &str) -> bool {
-    let event = parse_event_id(id);
-    event.is_some_and(|(kind, stream, _)| {
-        kind == StreamKind::Own && session.find_stream(stream).is_none()
-    })
+    Ok(reader.map(|reader| (reader, kind, missed)))
 }
 
 fn unreadable() -> McpRefusal {
@@ -121,17 +110,12 @@ fn unreadable() -> McpRefusal {
 }
 
 fn taken() -> McpRefusal {
-    let error = wire::RpcError::new(
-        code::INVALID_REQUEST,
-        "this session's stream is already open",
-    );
+    let text = "this session's stream is already open";
+    let error = wire::RpcError::new(code::INVALID_REQUEST, text);
     McpRefusal::with(StatusCode::CONFLICT, error)
 }
 
 fn nothing_left() -> Response {
-    let error = ApiError::new(
-        Code::MethodNotAllowed,
-        "nothing more comes on the stream of this event",
-    );
-    error.into_response()
+    let text = "nothing more comes on the stream of this event";
+    ApiError::new(Code::MethodNotAllowed, text).into_response()
 }

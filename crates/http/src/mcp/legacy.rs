@@ -10,18 +10,16 @@ use serde_json::value::RawValue;
 use super::accept::single;
 use super::post::{McpRefusal, Post};
 use super::reply::{accepted, events, json, message};
-use super::running::{PostAnswers, client};
+use super::running::{PostAnswers, client, sessionless};
 use super::stateless;
-use gateway::{
-    Caller, Client, ClientRequest, Gateway, NoSession, OwnedRequest, Session, no_capabilities,
-};
+use gateway::{Caller, ClientRequest, Gateway, NoSession, OwnedRequest, Session, no_capabilities};
 use wire::message::{Fault, Malformed, parse_batch};
 use wire::meta::{self, member, text};
-use wire::{Era, Message, Outcome, RpcError, code, era};
+use wire::{Message, Outcome, RpcError, code, era};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The only revision with batches.
-pub(super) const BATCHES: &str = "2025-03-26";
+const BATCHES: &str = "2025-03-26";
 /// The revision of a client that never names one.
 const UNSAID: &str = "2025-03-26";
 /// Requests whose only lasting effect is on a session.
@@ -69,13 +67,7 @@ async fn bare(
     version: Option<&'static str>,
     incoming: ClientRequest<'_>,
 ) -> Response {
-    let client = Client {
-        era: Era::Legacy,
-        version: version.unwrap_or(UNSAID),
-        capabilities: no_capabilities(),
-        log_level: None,
-        session: None,
-    };
+    let client = sessionless(version.unwrap_or(UNSAID), no_capabilities());
     let replies = post.mcp.gateway.request(post.caller, &client, incoming);
     // MCP errors have the status 200 in this era.
     stateless::answer(post.accept.json_first(), replies, |_| StatusCode::OK).await
@@ -85,18 +77,13 @@ async fn bare(
 async fn initialize(post: Post<'_>, incoming: ClientRequest<'_>) -> Response {
     let (version, capabilities) = agreed(incoming.params);
     let (gateway, caller) = (&post.mcp.gateway, post.caller);
-    let client = Client {
-        era: Era::Legacy,
-        version,
-        capabilities: capabilities.clone(),
-        log_level: None,
-        session: None,
-    };
+    let client = sessionless(version, capabilities.clone());
     let reply = gateway.request(caller, &client, incoming).last().await;
     let opened = reply.error.is_none();
-    let mut response = match post.accept.json {
-        true => json(StatusCode::OK, reply.body),
-        false => events(futures_util::stream::iter([message(None, &reply.body)])),
+    let mut response = if post.accept.json {
+        json(StatusCode::OK, reply.body)
+    } else {
+        events(futures_util::stream::iter([message(None, &reply.body)]))
     };
     if opened {
         let session = gateway.sessions.open(caller, version, &capabilities);
@@ -120,10 +107,8 @@ pub(super) fn agreed(params: Option<&RawValue>) -> (&'static str, Arc<RawValue>)
 
 pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, McpRefusal> {
     let missing = || {
-        McpRefusal::new(
-            code::INVALID_REQUEST,
-            "header Mcp-Session-Id is missing; open a session with `initialize`",
-        )
+        let text = "header Mcp-Session-Id is missing; open a session with `initialize`";
+        McpRefusal::new(code::INVALID_REQUEST, text)
     };
     let id = single(post.headers, &SESSION)
         .map_err(|_| missing())?
@@ -204,13 +189,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, McpRe
         StatusCode::BAD_REQUEST => Fault::Batch.into(),
         _ => refusal,
     })?;
-    if session.version != BATCHES {
-        return Err(Fault::Batch.into());
-    }
-    let (requests, told) = sort(&elements)?;
-    for message in told {
-        take(&post.mcp.gateway, post.caller, &session, message);
-    }
+    let requests = take_batch(&post.mcp.gateway, post.caller, &session, &elements)?;
     if requests.is_empty() {
         return Ok(accepted());
     }
@@ -221,10 +200,17 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, McpRe
     Ok(answers.response(post.accept, true).await)
 }
 
-/// The requests of a batch, and the rest. One bad element refuses all of it.
-pub(super) fn sort<'a>(
-    elements: &[&'a RawValue],
-) -> Result<(Vec<OwnedRequest>, Vec<Message<'a>>), McpRefusal> {
+/// Handles the messages of a batch that are not requests, and returns the
+/// requests. One bad element refuses all of it.
+pub(super) fn take_batch(
+    gateway: &Gateway,
+    caller: &Caller,
+    session: &Arc<Session>,
+    elements: &[&RawValue],
+) -> Result<Vec<OwnedRequest>, McpRefusal> {
+    if session.version != BATCHES {
+        return Err(Fault::Batch.into());
+    }
     let mut requests = Vec::new();
     let mut told = Vec::new();
     for element in elements {
@@ -242,5 +228,8 @@ pub(super) fn sort<'a>(
             message => told.push(message),
         }
     }
-    Ok((requests, told))
+    for message in told {
+        take(gateway, caller, session, message);
+    }
+    Ok(requests)
 }

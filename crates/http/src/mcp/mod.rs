@@ -17,13 +17,11 @@ mod stateless;
 pub(super) use get::{end_session, stream};
 pub(super) use old_sse::{open_sse, sse_message};
 pub(super) use post::message;
-pub(super) use reply::{KEEP_ALIVE, events, quiet};
+pub(super) use reply::{KEEP_ALIVE, comment, event, events, quiet};
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::{FromRequestParts, Path, Query};
-use axum::response::Response;
+use axum::extract::{FromRequestParts, Query};
 use http::request::Parts;
 use http::{HeaderMap, Uri};
 use serde::Deserialize;
@@ -31,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth;
 use super::error::{ApiError, nothing_there};
+use super::extract::Path;
 use super::principal::{Principal, not_here};
 use super::relay::Relay;
 pub(super) use keyed::{beside, is_keyed, key_of};
@@ -91,6 +90,7 @@ impl McpEndpoint {
     /// The endpoint of a URL that needs no decoding.
     fn plain(uri: &Uri) -> Option<McpEndpoint> {
         let path = uri.path();
+        let single = |segment: &str| !segment.is_empty() && !segment.contains('/');
         if uri.query().is_some() || path.contains('%') {
             return None;
         }
@@ -98,12 +98,10 @@ impl McpEndpoint {
             return Some(McpEndpoint::Everything);
         }
         if let Some(key) = path.strip_prefix(keyed::PREFIX) {
-            let single = !key.is_empty() && !key.contains('/');
-            return single.then_some(McpEndpoint::Entry);
+            return single(key).then_some(McpEndpoint::Entry);
         }
         let server = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
-        let single = !server.is_empty() && !server.contains('/');
-        single.then(|| McpEndpoint::Server(server.to_owned()))
+        single(server).then(|| McpEndpoint::Server(server.to_owned()))
     }
 
     /// The path as the router spells it.
@@ -186,16 +184,6 @@ impl McpApi {
             |endpoint: &McpEndpoint| matches!(endpoint, McpEndpoint::Entry) && self.relay.is_some();
         McpEndpoint::plain(uri).filter(|endpoint| !elsewhere(endpoint))
     }
-
-    /// Responds to the message in `body`.
-    pub(super) async fn post(
-        &self,
-        caller: &Caller,
-        headers: &HeaderMap,
-        body: impl Future<Output = Result<Bytes, ApiError>>,
-    ) -> Response {
-        post::answer(self, caller, headers, body).await
-    }
 }
 
 /// Whether the client accepts events as keep-alives, for any request.
@@ -243,9 +231,7 @@ impl FromRequestParts<McpApi> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, mcp: &McpApi) -> Result<Caller, ApiError> {
         let principal = Principal::from_request_parts(parts, mcp).await?;
-        let Path(ServerInPath { server }) = Path::from_request_parts(parts, mcp)
-            .await
-            .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
+        let Path(ServerInPath { server }) = Path::from_request_parts(parts, mcp).await?;
         let Query(EndpointQuery { filter }) = Query::try_from_uri(&parts.uri)
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
         let endpoint = match server {

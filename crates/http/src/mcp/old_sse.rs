@@ -21,14 +21,13 @@ use super::follow::{Follow, StreamKind};
 use super::keyed::beside;
 use super::legacy::{self, agreed};
 use super::post::{McpRefusal, not_acceptable};
-use super::reply::accepted;
-
+use super::reply::{accepted, event};
 use super::running;
 use crate::error::ApiError;
 use crate::json::read_body;
-use gateway::{Caller, Client, ClientRequest, MessageStream, OwnedRequest, Scope, Session};
+use gateway::{Caller, ClientRequest, MessageStream, OwnedRequest, Scope, Session};
 use wire::message::{Fault, is_batch, parse_batch};
-use wire::{Era, Message, code, meta, sse};
+use wire::{Message, code, meta};
 
 /// The open connections, by the id in their URL.
 #[derive(Clone, Default)]
@@ -112,37 +111,23 @@ fn unguessable() -> Result<Box<str>, getrandom::Error> {
 
 /// The event with the URL that the client posts to.
 fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    let path = match &caller.scope {
+    let (path, filter) = match &caller.scope {
         Scope::Server { name, filter } => {
-            if let Some(filter) = filter {
-                query.append_pair("filter", filter);
-            }
             let mut url = url::Url::parse("http://localhost").expect("a URL");
             if let Ok(mut path) = url.path_segments_mut() {
                 path.extend(["servers", name, "messages"]);
             }
-            url.path().to_owned()
+            (url.path().to_owned(), filter.as_deref())
         }
-        Scope::Everything { filter } => {
-            if let Some(filter) = filter {
-                query.append_pair("filter", filter);
-            }
-            "/messages".to_owned()
-        }
+        Scope::Everything { filter } => ("/messages".to_owned(), filter.as_deref()),
         // Only this client, which knows the key, reads it.
-        Scope::Entry(entry) => {
-            if let Some(filter) = entry.filter() {
-                query.append_pair("filter", filter);
-            }
-            beside(uri, "messages")
-        }
+        Scope::Entry(entry) => (beside(uri, "messages"), entry.filter().map(|it| &**it)),
     };
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(filter.map(|filter| ("filter", filter)));
     let query = query.append_pair("sessionId", id).finish();
-    let mut out = Vec::new();
     let place = format!("{path}?{query}");
-    sse::encode(Some("endpoint"), None, None, place.as_bytes(), &mut out);
-    out.into()
+    event(Some("endpoint"), None, None, place.as_bytes())
 }
 
 #[derive(Deserialize)]
@@ -185,13 +170,7 @@ impl SsePipe {
         if is_batch(body) {
             let session = self.session.get().ok_or(Fault::Batch)?;
             let elements = parse_batch(body)?;
-            if session.version != legacy::BATCHES {
-                return Err(Fault::Batch.into());
-            }
-            let (requests, told) = legacy::sort(&elements)?;
-            for message in told {
-                legacy::take(&mcp.gateway, caller, session, message);
-            }
+            let requests = legacy::take_batch(&mcp.gateway, caller, session, &elements)?;
             let mut requests = requests.into_iter();
             return requests.try_for_each(|request| self.run(mcp, caller, session, request));
         }
@@ -227,14 +206,10 @@ impl SsePipe {
         session: &Arc<Session>,
         request: OwnedRequest,
     ) -> Result<(), McpRefusal> {
-        running::run(
-            &mcp.gateway,
-            caller,
-            session,
-            request.as_request(),
-            &self.stream,
-            (),
-        )
+        let (incoming, stream) = (request.as_request(), &self.stream);
+        let work = running::work(&mcp.gateway, caller, session, incoming, stream, ())?;
+        tokio::spawn(work);
+        Ok(())
     }
 
     /// Handles a request before there is a session: it should open one.
@@ -250,13 +225,7 @@ impl SsePipe {
             return Err(McpRefusal::new(code::INVALID_REQUEST, error).of(&request.id));
         }
         let (version, capabilities) = agreed(request.params.as_deref());
-        let client = Client {
-            era: Era::Legacy,
-            version,
-            capabilities: capabilities.clone(),
-            log_level: None,
-            session: None,
-        };
+        let client = running::sessionless(version, capabilities.clone());
         let gateway = mcp.gateway.clone();
         let replies = gateway.request(caller, &client, request.as_request());
         let pipe = self.clone();

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::accept::{Accept, Unclear, single};
 use super::legacy::SESSION;
-use super::reply::{accepted, refuse};
+use super::reply::{accepted, json};
 use super::{McpApi, legacy, modern};
 use crate::error::{ApiError, Code};
 use crate::json::read_body;
@@ -26,43 +26,46 @@ pub(crate) async fn message(
     request: Request,
 ) -> Response {
     let (Parts { headers, .. }, body) = request.into_parts();
-    answer(&mcp, &caller, &headers, read_body(body)).await
+    mcp.post(&caller, &headers, read_body(body)).await
 }
 
-pub(super) async fn answer(
-    mcp: &McpApi,
-    caller: &Caller,
-    headers: &HeaderMap,
-    body: impl Future<Output = Result<Bytes, ApiError>>,
-) -> Response {
-    let accept = Accept::of(headers);
-    if !accept.json && !accept.events {
-        return not_acceptable().into_response();
-    }
-    let body = match body.await {
-        Ok(body) => body,
-        Err(error) => return error.into_response(),
-    };
-    let post = Post {
-        mcp,
-        caller,
-        headers,
-        accept,
-    };
-    let answer = if is_batch(&body) {
-        legacy::batch(post, &body).await
-    } else {
-        match wire::parse(&body) {
-            Ok(message) => post.route(message).await,
-            Err(malformed) => {
-                if let Some(id) = malformed.deep_answer() {
-                    legacy::unreadable_answer(post, id, &malformed);
-                }
-                Err(McpRefusal::from(malformed))
-            }
+impl McpApi {
+    /// Responds to the message in `body`.
+    pub(crate) async fn post(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: impl Future<Output = Result<Bytes, ApiError>>,
+    ) -> Response {
+        let accept = Accept::of(headers);
+        if !accept.json && !accept.events {
+            return not_acceptable().into_response();
         }
-    };
-    answer.unwrap_or_else(McpRefusal::into_response)
+        let body = match body.await {
+            Ok(body) => body,
+            Err(error) => return error.into_response(),
+        };
+        let post = Post {
+            mcp: self,
+            caller,
+            headers,
+            accept,
+        };
+        let answer = if is_batch(&body) {
+            legacy::batch(post, &body).await
+        } else {
+            match wire::parse(&body) {
+                Ok(message) => post.route(message).await,
+                Err(malformed) => {
+                    if let Some(id) = malformed.deep_answer() {
+                        legacy::unreadable_answer(post, id, &malformed);
+                    }
+                    Err(McpRefusal::from(malformed))
+                }
+            }
+        };
+        answer.unwrap_or_else(McpRefusal::into_response)
+    }
 }
 
 /// A request to one of the endpoints, without its body.
@@ -130,10 +133,8 @@ impl<'a> Post<'a> {
             Err(Unclear) => None,
         };
         known.map(Some).ok_or_else(|| {
-            let text = format!(
-                "MCP-Protocol-Version is none of {}",
-                wire::LEGACY.join(", ")
-            );
+            let known = wire::LEGACY.join(", ");
+            let text = format!("MCP-Protocol-Version is none of {known}");
             McpRefusal::new(code::INVALID_REQUEST, text)
         })
     }
@@ -185,7 +186,7 @@ impl From<Fault> for McpRefusal {
 
 impl IntoResponse for McpRefusal {
     fn into_response(self) -> Response {
-        refuse(self.status, self.id.as_deref(), &self.error)
+        json(self.status, wire::error(self.id.as_deref(), &self.error))
     }
 }
 

@@ -11,12 +11,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::{Frame, SizeHint};
-use serde_json::value::RawValue;
 
 use crate::attend::QuietStream;
 use crate::counted::Counted;
 use gateway::MessageBody;
-use wire::{RpcError, sse};
+use wire::sse;
 
 /// The interval of keep-alives on a quiet stream: well below the timeouts of
 /// proxies and clients.
@@ -80,11 +79,6 @@ pub(super) fn accepted() -> Response {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// A refusal by this room: a JSON-RPC error with an HTTP status.
-pub(super) fn refuse(status: StatusCode, id: Option<&RawValue>, error: &RpcError) -> Response {
-    json(status, wire::error(id, error))
-}
-
 /// A stream of events, from text that is already encoded.
 pub(crate) fn events<S>(stream: S) -> Response
 where
@@ -107,20 +101,28 @@ pub(crate) fn quiet(mut events: Response) -> Response {
     events
 }
 
-pub(super) fn message(id: Option<&str>, message: &MessageBody) -> Bytes {
+/// One encoded event.
+pub(crate) fn event(
+    name: Option<&str>,
+    id: Option<&str>,
+    retry: Option<u64>,
+    data: &[u8],
+) -> Bytes {
     let mut out = Vec::new();
-    sse::encode(Some("message"), id, None, &message.whole(), &mut out);
-    message.bind(out.into())
+    sse::encode(name, id, retry, data, &mut out);
+    out.into()
+}
+
+pub(super) fn message(id: Option<&str>, message: &MessageBody) -> Bytes {
+    message.bind(event(Some("message"), id, None, &message.whole()))
 }
 
 /// Gives a client the id of a stream's start, before the first message.
 pub(super) fn priming(id: &str) -> Bytes {
-    let mut out = Vec::new();
-    sse::encode(None, Some(id), Some(RETRY), b"", &mut out);
-    out.into()
+    event(None, Some(id), Some(RETRY), b"")
 }
 
-pub(super) fn comment() -> Bytes {
+pub(crate) fn comment() -> Bytes {
     let mut out = Vec::new();
     sse::comment(&mut out);
     out.into()

@@ -82,10 +82,8 @@ impl PostAnswers {
         let Some(mut reader) = stream.read() else {
             return accepted();
         };
-        let patience = match takes_priming(session.version) {
-            true => RESUMABLE_AFTER,
-            false => KEEP_ALIVE,
-        };
+        let primed = takes_priming(session.version);
+        let patience = if primed { RESUMABLE_AFTER } else { KEEP_ALIVE };
         let deadline = Instant::now() + patience;
         let mut got = Vec::new();
         loop {
@@ -98,9 +96,10 @@ impl PostAnswers {
                     }
                 }
             };
-            let next = match accept.events {
-                true => timeout_at(deadline, next).await,
-                false => Ok(next.await),
+            let next = if accept.events {
+                timeout_at(deadline, next).await
+            } else {
+                Ok(next.await)
             };
             match next {
                 Ok(Some(event)) if event.answer => {
@@ -130,7 +129,7 @@ impl PostAnswers {
         }
         session.announce(&stream);
         let mut follow = Follow::new(reader, StreamKind::Answer);
-        if got.is_empty() || takes_priming(session.version) {
+        if got.is_empty() || primed {
             // A client that reads only this event has seen no message.
             follow = follow.greet(session.version, 0);
         }
@@ -202,21 +201,8 @@ impl Drop for StreamCloser {
     }
 }
 
-/// Starts a request; its messages go to `stream`. Holds `hold` until it ends.
-pub(super) fn run<H: Send + 'static>(
-    gateway: &Arc<Gateway>,
-    caller: &Caller,
-    session: &Arc<Session>,
-    incoming: ClientRequest<'_>,
-    stream: &Arc<MessageStream>,
-    hold: H,
-) -> Result<(), McpRefusal> {
-    let work = work(gateway, caller, session, incoming, stream, hold)?;
-    tokio::spawn(work);
-    Ok(())
-}
-
-fn work<H: Send + 'static>(
+/// Begins a request; its messages go to `stream`. Holds `hold` until it ends.
+pub(super) fn work<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     session: &Arc<Session>,
@@ -243,14 +229,23 @@ fn work<H: Send + 'static>(
     Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
 }
 
+/// A legacy client without a session.
+pub(super) fn sessionless(version: &'static str, capabilities: Arc<RawValue>) -> Client {
+    Client {
+        era: Era::Legacy,
+        version,
+        capabilities,
+        log_level: None,
+        session: None,
+    }
+}
+
 /// The client of a session.
 pub(super) fn client(session: &Arc<Session>) -> Client {
     Client {
-        era: Era::Legacy,
-        version: session.version,
-        capabilities: session.capabilities.clone(),
         log_level: session.level(),
         session: Some(session.clone()),
+        ..sessionless(session.version, session.capabilities.clone())
     }
 }
 

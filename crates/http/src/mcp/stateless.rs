@@ -20,12 +20,12 @@ pub(super) async fn answer(
     mut replies: ReplyStream,
     status: fn(&Reply) -> StatusCode,
 ) -> Response {
-    let whole = |reply: Reply| match reply.shed {
-        false => json(status(&reply), reply.body),
-        true => {
-            let later = [(RETRY_AFTER, HeaderValue::from_static("1"))];
-            (later, json(StatusCode::SERVICE_UNAVAILABLE, reply.body)).into_response()
+    let whole = |reply: Reply| {
+        if !reply.shed {
+            return json(status(&reply), reply.body);
         }
+        let later = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+        (later, json(StatusCode::SERVICE_UNAVAILABLE, reply.body)).into_response()
     };
     if !accept.events {
         return whole(replies.last().await);
