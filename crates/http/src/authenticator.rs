@@ -65,9 +65,10 @@ impl Authenticator {
         from: Option<IpAddr>,
         refusal: impl FnOnce() -> ApiError,
     ) -> ApiError {
-        match self.is_one_too_many(from) {
-            true => too_many(),
-            false => refusal(),
+        if self.is_one_too_many(from) {
+            too_many()
+        } else {
+            refusal()
         }
     }
 
@@ -77,23 +78,27 @@ impl Authenticator {
 
     /// The current grant of a key. Any text takes the same path through here.
     pub(super) async fn entry(&self, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
-        let Some(store) = &self.keys else {
-            return Ok(None);
-        };
-        let digest = KeyDigest::of(key);
-        let grant = match store.grant(&digest) {
-            GrantLookup::Yes(grant) => Some(grant),
-            GrantLookup::No => None,
-            GrantLookup::Ask => match tokio::time::timeout(ASKING, store.ask(&digest)).await {
-                Ok(asked) => asked?,
-                Err(_) => return Err(ApiError::unavailable("the database does not answer")),
-            },
-        };
-        if let Some(grant) = &grant {
-            grant.touch(Timestamp::now());
+        match &self.keys {
+            Some(store) => grant_of(&**store, key).await,
+            None => Ok(None),
         }
-        Ok(grant)
     }
+}
+
+pub(super) async fn grant_of(store: &dyn Store, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
+    let digest = KeyDigest::of(key);
+    let grant = match store.grant(&digest) {
+        GrantLookup::Yes(grant) => Some(grant),
+        GrantLookup::No => None,
+        GrantLookup::Ask => match tokio::time::timeout(ASKING, store.ask(&digest)).await {
+            Ok(asked) => asked?,
+            Err(_) => return Err(ApiError::unavailable("the database does not answer")),
+        },
+    };
+    if let Some(grant) = &grant {
+        grant.touch(Timestamp::now());
+    }
+    Ok(grant)
 }
 
 #[cfg(test)]

@@ -14,13 +14,11 @@ use super::bodies::{BodyFields, JsonBody};
 use super::resource::{RecordContext, RestRecord};
 use super::{RecordsApi, refuse, values};
 use crate::Principal;
+use crate::authenticator::grant_of;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
 use gateway::Caller;
-use store::{
-    ApiKey, BoundTool, Entry, EntryId, Grant, GrantLookup, NewBinding, OwnerScope, Timestamp,
-    ToolId, ToolRecord,
-};
+use store::{BoundTool, Entry, EntryId, Grant, NewBinding, OwnerScope, ToolId, ToolRecord};
 
 pub(crate) async fn list(
     context: RecordContext,
@@ -41,10 +39,9 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let id = Entry::id(&id)?;
     let mut fields = BodyFields::read(&body)?;
-    let (listed, new) = match fields.take("bindings") {
-        Some(list) => (true, values::bindings(&mut fields, "bindings", list)),
-        None => (false, values::binding(&mut fields).into_iter().collect()),
-    };
+    let list = values::bindings(&mut fields);
+    let listed = list.is_some();
+    let new = list.unwrap_or_else(|| Vec::from_iter(values::binding(&mut fields)));
     fields.done()?;
     refuse(context.may_bind(&new).await?)?;
     let RecordContext { records, whose, .. } = context;
@@ -116,18 +113,10 @@ pub(crate) async fn tools_by_key(
 ) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
     let refused = || ApiError::not_found("there is no entry with this key");
     let Path(key) = key.map_err(|_| refused())?;
-    let key = ApiKey::given(&key).digest();
-    let grant = match records.store.grant(&key) {
-        GrantLookup::Yes(grant) => Some(grant),
-        GrantLookup::No => None,
-        GrantLookup::Ask => records.store.ask(&key).await?,
-    };
+    let grant = grant_of(&*records.store, &key).await?;
     let grant = grant.ok_or_else(refused)?;
-    grant.touch(Timestamp::now());
-    let bound = records
-        .store
-        .bindings(&OwnerScope::Everyone, grant.entry)
-        .await?;
+    let everyone = OwnerScope::Everyone;
+    let bound = records.store.bindings(&everyone, grant.entry).await?;
     let bound = bound.ok_or_else(refused)?;
     Ok(Json(records.tools_of(query, bound, Some(grant))))
 }

@@ -83,9 +83,8 @@ impl RestRecord for Entry {
         };
         fields.done()?;
         let targets = context.records.targets();
-        let filter = new.filter.as_ref();
-        problems.extend(targets.check_exposes(&owner, Some(&new.exposes), allow_missing));
-        problems.extend(targets.check_filter(&owner, filter));
+        let (exposes, filter) = (Some(&new.exposes), new.filter.as_ref());
+        problems.extend(targets.check_entry(&owner, exposes, filter, allow_missing));
         Ok((new, problems))
     }
 
@@ -109,9 +108,8 @@ impl RestRecord for Entry {
             && let Some(Entry { owner, .. }) = Entry::find(context, id).await?
         {
             let targets = context.records.targets();
-            let mut problems = targets.check_exposes(&owner, exposes, allow_missing);
-            problems.extend(targets.check_filter(&owner, filter.and_then(Option::as_ref)));
-            refuse(problems)?;
+            let filter = filter.and_then(Option::as_ref);
+            refuse(targets.check_entry(&owner, exposes, filter, allow_missing))?;
         }
         Ok(change)
     }
@@ -126,13 +124,10 @@ pub(crate) async fn create_bound(
     let owner = context.principal.owner();
     let request = CreateRequest::new("mcp_v2/with_bindings", &owner, key.as_deref(), &body);
     let mut fields = BodyFields::read(&body)?;
-    let bindings = match fields.take("bindings") {
-        Some(list) => values::bindings(&mut fields, "bindings", list),
-        None => {
-            fields.wrong("bindings", "is missing");
-            Vec::new()
-        }
-    };
+    let bindings = values::bindings(&mut fields).unwrap_or_else(|| {
+        fields.wrong("bindings", "is missing");
+        Vec::new()
+    });
     let mut problems = context.may_bind(&bindings).await?;
     let mut key = context.records.keys.make(&request)?;
     let (mut new, more) = Entry::read_new(&context, &mut key, fields)?;

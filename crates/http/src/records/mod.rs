@@ -51,9 +51,10 @@ pub struct RecordsApi {
 
 /// Finishes an edit that has begun, even if the client disconnects.
 pub(super) async fn finish(request: Request, next: Next) -> Response {
-    match request.method().is_safe() {
-        true => next.run(request).await,
-        false => run_to_completion(next.run(request)).await,
+    if request.method().is_safe() {
+        next.run(request).await
+    } else {
+        run_to_completion(next.run(request)).await
     }
 }
 
@@ -93,10 +94,10 @@ impl Paging {
 
 /// Fails if there are problems.
 fn refuse(problems: Vec<FieldProblem>) -> Result<(), ApiError> {
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(ApiError::validation(problems)),
+    if problems.is_empty() {
+        return Ok(());
     }
+    Err(ApiError::validation(problems))
 }
 
 #[cfg(test)]

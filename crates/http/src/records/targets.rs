@@ -69,10 +69,10 @@ impl Targets {
     }
 
     pub(super) fn may_use(&self, owner: &str, server: &str) -> bool {
-        match self.is_own(server) {
-            true => owner == ADMIN,
-            false => self.gateway.users.may_use(owner, server),
+        if self.is_own(server) {
+            return owner == ADMIN;
         }
+        self.gateway.users.may_use(owner, server)
     }
 
     /// The servers that an owner may bind, by name.
@@ -137,50 +137,36 @@ impl Targets {
         Some(FieldProblem::new("tool", message))
     }
 
-    /// The problems of the servers that an entry will expose.
-    pub(super) fn check_exposes(
+    /// The problems of the servers that an entry will expose, and of its
+    /// filter: a user's filter must not name a server that is closed to users.
+    /// Other patterns match only open servers.
+    pub(super) fn check_entry(
         &self,
         owner: &str,
         exposes: Option<&ExposedServers>,
+        filter: Option<&Filter>,
         allow_missing: bool,
     ) -> Vec<FieldProblem> {
-        let lists = exposes.map(|exposes| {
-            [
-                ("resources", &exposes.resources),
-                ("prompts", &exposes.prompts),
-            ]
-        });
         let mut problems = Vec::new();
+        let lists = exposes.map(|all| [("resources", &all.resources), ("prompts", &all.prompts)]);
         for (name, servers) in lists.into_iter().flatten() {
             for (at, server) in servers.iter().enumerate() {
-                let unknown = || match allow_missing {
-                    true => None,
-                    false => self.unknown(owner, server),
-                };
+                let unknown = || (!allow_missing).then(|| self.unknown(owner, server))?;
                 if let Some(message) = self.closed(owner, server).or_else(unknown) {
                     let field = format!("exposes.{name}[{at}]");
                     problems.push(FieldProblem::new(field, message));
                 }
             }
         }
+        for (at, pattern) in filter.iter().flat_map(|it| it.allow.iter().enumerate()) {
+            if let Some((server, _)) = pattern.split_once(':')
+                && !server.contains(['*', '?'])
+                && let Some(message) = self.closed(owner, server)
+            {
+                problems.push(FieldProblem::new(format!("filter.allow[{at}]"), message));
+            }
+        }
         problems
-    }
-
-    /// The problems of an entry's filter: a user's filter must not name a
-    /// server that is closed to users. Other patterns match only open servers.
-    pub(super) fn check_filter(&self, owner: &str, filter: Option<&Filter>) -> Vec<FieldProblem> {
-        let patterns = filter
-            .iter()
-            .flat_map(|filter| filter.allow.iter().enumerate());
-        let problems = patterns.filter_map(|(at, pattern)| {
-            let (server, _) = pattern.split_once(':')?;
-            let message = match server.contains(['*', '?']) {
-                true => return None,
-                false => self.closed(owner, server)?,
-            };
-            Some(FieldProblem::new(format!("filter.allow[{at}]"), message))
-        });
-        problems.collect()
     }
 
     /// The message is the same for a server that does not exist: a user must
@@ -254,10 +240,10 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
         (if shared { apart } else { apart + FAR }, *known)
     };
     let near = first(known.iter().map(apart).collect());
-    match near.is_empty() {
-        true => String::new(),
-        false => format!("; the nearest are {near}"),
+    if near.is_empty() {
+        return near;
     }
+    format!("; the nearest are {near}")
 }
 
 /// The words of a name, in alphabetical order.
@@ -272,10 +258,8 @@ fn words_of(name: &str) -> Vec<String> {
         spaced.extend(c.to_lowercase());
     }
     let words = spaced.split(|c: char| !c.is_alphanumeric());
-    let mut words: Vec<String> = words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let words = words.filter(|word| !word.is_empty());
+    let mut words: Vec<String> = words.map(str::to_owned).collect();
     words.sort_unstable();
     words
 }

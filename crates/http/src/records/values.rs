@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::bodies::{BodyFields, kind};
+use super::bodies::{BodyFields, ReadValue, kind};
 use config::ServerName;
 use config::filters::{self, Filter};
 use store::{ApiKey, ExposedServers, NewBinding, Timestamp, ToolId};
@@ -26,30 +26,38 @@ fn text(value: &Value) -> Result<&str, String> {
     text.ok_or_else(|| format!("must be a string, not {}", kind(value)))
 }
 
-fn visible(value: &Value, limit: usize) -> Result<String, String> {
+/// A text without control characters but those in `allowed`.
+fn plain(value: &Value, limit: usize, allowed: &[char]) -> Result<String, String> {
     let text = text(value)?;
-    if text.trim().is_empty() {
-        return Err("must not be empty".into());
-    }
     if text.chars().count() > limit {
         return Err(format!("is longer than {limit} characters"));
     }
-    if text.chars().any(char::is_control) {
+    if text
+        .chars()
+        .any(|c| c.is_control() && !allowed.contains(&c))
+    {
         return Err("must not contain control characters".into());
     }
     Ok(text.to_owned())
+}
+
+fn visible(value: &Value, limit: usize) -> Result<String, String> {
+    if text(value)?.trim().is_empty() {
+        return Err("must not be empty".into());
+    }
+    plain(value, limit, &[])
 }
 
 /// The tool's name for models: the characters that MCP allows.
 pub(super) fn tool_name(value: &Value) -> Result<String, String> {
     let text = text(value)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    match (1..=TOOL_NAME).contains(&text.len()) && text.chars().all(fits) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
+    if !(1..=TOOL_NAME).contains(&text.len()) || !text.chars().all(fits) {
+        return Err(format!(
             "must be 1 to {TOOL_NAME} letters (A-Z, a-z), digits, '_', '-' or '.'"
-        )),
+        ));
     }
+    Ok(text.to_owned())
 }
 
 /// The entry's name for people.
@@ -63,15 +71,7 @@ pub(super) fn upstream_tool(value: &Value) -> Result<String, String> {
 }
 
 pub(super) fn description(value: &Value) -> Result<String, String> {
-    let text = text(value)?;
-    if text.chars().count() > DESCRIPTION {
-        return Err(format!("is longer than {DESCRIPTION} characters"));
-    }
-    let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    match text.chars().any(odd) {
-        true => Err("must not contain control characters".into()),
-        false => Ok(text.to_owned()),
-    }
+    plain(value, DESCRIPTION, &['\n', '\r', '\t'])
 }
 
 pub(super) fn server(value: &Value) -> Result<String, String> {
@@ -135,11 +135,8 @@ pub(super) const PAST: &str = "lies in the past";
 
 /// The expiry of a new key, which must be in the future.
 pub(super) fn future(value: &Value) -> Result<Timestamp, String> {
-    let moment = moment(value)?;
-    match moment > Timestamp::now() {
-        true => Ok(moment),
-        false => Err(PAST.into()),
-    }
+    let moment = Some(moment(value)?).filter(|moment| *moment > Timestamp::now());
+    moment.ok_or_else(|| PAST.into())
 }
 
 pub(super) fn tool_id(value: &Value) -> Result<Option<ToolId>, String> {
@@ -166,13 +163,14 @@ pub(super) fn number(text: &str) -> Option<i64> {
     digits.then(|| text.parse().ok())?
 }
 
-fn list(fields: &mut BodyFields, name: &str, value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(items) if items.len() <= LIST => return items,
+/// The list in a field; `None` if it is absent.
+fn list(fields: &mut BodyFields, name: &str) -> Option<Vec<Value>> {
+    match fields.take(name)? {
+        Value::Array(items) if items.len() <= LIST => return Some(items),
         Value::Array(_) => fields.wrong(name, format!("has more than {LIST} elements")),
         other => fields.wrong(name, format!("must be a list, not {}", kind(&other))),
     }
-    Vec::new()
+    Some(Vec::new())
 }
 
 /// One `{tool_id, status}`.
@@ -182,14 +180,14 @@ pub(super) fn binding(fields: &mut BodyFields) -> Option<NewBinding> {
     tool.map(|tool| NewBinding { tool, enabled })
 }
 
-/// The list of bindings in a field.
-pub(super) fn bindings(fields: &mut BodyFields, name: &str, value: Value) -> Vec<NewBinding> {
+/// A list of bindings; `None` if it is absent.
+pub(super) fn bindings(fields: &mut BodyFields) -> Option<Vec<NewBinding>> {
     let mut bindings = Vec::new();
-    for (at, item) in list(fields, name, value).into_iter().enumerate() {
-        let read = fields.inside(&format!("{name}[{at}]"), item, binding);
+    for (at, item) in list(fields, "bindings")?.into_iter().enumerate() {
+        let read = fields.inside(&format!("bindings[{at}]"), item, binding);
         bindings.extend(read.flatten());
     }
-    bindings
+    Some(bindings)
 }
 
 /// `None` if it is absent; `null` removes all.
@@ -223,38 +221,36 @@ pub(super) fn filter(fields: &mut BodyFields) -> Option<Option<Filter>> {
 }
 
 fn patterns(fields: &mut BodyFields, name: &str) -> Vec<String> {
-    let Some(value) = fields.take(name) else {
-        return Vec::new();
-    };
-    let mut patterns = Vec::new();
-    let items = list(fields, name, value);
+    let items = list(fields, name).unwrap_or_default();
     if items.len() > PATTERNS {
         fields.wrong(name, format!("has more than {PATTERNS} patterns"));
-        return patterns;
+        return Vec::new();
     }
-    for (at, item) in items.into_iter().enumerate() {
-        let read = visible(&item, UPSTREAM_TOOL)
-            .and_then(|pattern| filters::check(&pattern).map(|()| pattern));
-        match read {
-            Ok(pattern) if patterns.contains(&pattern) => {}
-            Ok(pattern) => patterns.push(pattern),
-            Err(message) => fields.wrong(&format!("{name}[{at}]"), message),
-        }
-    }
-    patterns
+    each(fields, name, &items, |item| {
+        let pattern = visible(item, UPSTREAM_TOOL)?;
+        filters::check(&pattern).map(|()| pattern)
+    })
 }
 
 fn servers(fields: &mut BodyFields, name: &str) -> Vec<String> {
-    let Some(value) = fields.take(name) else {
-        return Vec::new();
-    };
-    let mut names = Vec::new();
-    for (at, item) in list(fields, name, value).into_iter().enumerate() {
-        match server(&item) {
-            Ok(server) if names.contains(&server) => {}
-            Ok(server) => names.push(server),
+    let items = list(fields, name).unwrap_or_default();
+    each(fields, name, &items, server)
+}
+
+/// Reads each element of a list, without repeats.
+fn each(
+    fields: &mut BodyFields,
+    name: &str,
+    items: &[Value],
+    read: ReadValue<String>,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        match read(item) {
+            Ok(one) if all.contains(&one) => {}
+            Ok(one) => all.push(one),
             Err(message) => fields.wrong(&format!("{name}[{at}]"), message),
         }
     }
-    names
+    all
 }
