@@ -56,11 +56,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         Some(b'[') => return Err(ApiError::invalid_field("body", "must be an object")),
         Some(_) => {}
     }
-    if !depth_within(bytes, MAX_DEPTH) {
-        return Err(ApiError::bad_request(format!(
-            "the body is nested more than {MAX_DEPTH} levels deep"
-        )));
-    }
+    check_depth(bytes)?;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
@@ -68,6 +64,14 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })?;
     reader.end().map_err(|error| describe(".".into(), &error))?;
     Ok(value)
+}
+
+pub(crate) fn check_depth(body: &[u8]) -> Result<(), ApiError> {
+    if depth_within(body, MAX_DEPTH) {
+        return Ok(());
+    }
+    let text = format!("the body is nested more than {MAX_DEPTH} levels deep");
+    Err(ApiError::bad_request(text))
 }
 
 /// Whether brackets outside strings nest at most `limit` deep. A scan, so that
@@ -126,11 +130,8 @@ fn without_values(text: &str) -> String {
     let Some((found, expected)) = text.rsplit_once(", expected ") else {
         return text.to_owned();
     };
-    let expected = if expected.starts_with("struct ") {
-        "an object"
-    } else {
-        expected
-    };
+    let is_ours = expected.starts_with("struct ");
+    let expected = if is_ours { "an object" } else { expected };
     if found.starts_with("unknown variant ") {
         return format!("is not one of the known values, expected {expected}");
     }

@@ -6,9 +6,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::refuse;
 use crate::error::{ApiError, FieldProblem};
 pub(super) use crate::json::JsonBody;
-use crate::json::{MAX_DEPTH, depth_within};
+use crate::json::check_depth;
 
 /// The most problems in one response.
 const PROBLEMS: usize = 100;
@@ -35,9 +36,10 @@ impl BodyFields {
     /// Reads a body that may be empty.
     pub(super) fn read_or_none(bytes: &[u8]) -> Result<BodyFields, ApiError> {
         let mut seen = BodyProblems::default();
-        let value = match bytes.trim_ascii().is_empty() {
-            true => Value::Object(Map::new()),
-            false => parse(bytes, &mut seen)?,
+        let value = if bytes.trim_ascii().is_empty() {
+            Value::Object(Map::new())
+        } else {
+            parse(bytes, &mut seen)?
         };
         let Value::Object(members) = value else {
             let message = format!("must be an object, not {}", kind(&value));
@@ -131,10 +133,7 @@ impl BodyFields {
     /// Fails if there are problems or unread members.
     pub(super) fn done(mut self) -> Result<(), ApiError> {
         self.refuse_rest();
-        match self.problems.is_empty() {
-            true => Ok(()),
-            false => Err(ApiError::validation(self.problems)),
-        }
+        refuse(self.problems)
     }
 }
 
@@ -157,11 +156,7 @@ fn short(name: &str) -> String {
 }
 
 fn parse(bytes: &[u8], seen: &mut BodyProblems) -> Result<Value, ApiError> {
-    if !depth_within(bytes, MAX_DEPTH) {
-        return Err(ApiError::bad_request(format!(
-            "the body is nested more than {MAX_DEPTH} levels deep"
-        )));
-    }
+    check_depth(bytes)?;
     let not_json = |error| ApiError::bad_request(format!("the body is not JSON: {error}"));
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Strict(seen).deserialize(&mut reader).map_err(not_json)?;

@@ -49,13 +49,11 @@ struct BindableTool {
     tool: String,
     /// `server:tool`
     key: String,
-    title: Option<String>,
-    description: Option<String>,
-    #[serde(rename = "inputSchema")]
-    input_schema: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    details: BindableDetails,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct BindableDetails {
     title: Option<String>,
     description: Option<String>,
@@ -115,16 +113,10 @@ fn mentions(server: &str, item: &CatalogItem, words: &[&str]) -> bool {
     if words.is_empty() {
         return true;
     }
-    let BindableDetails {
-        title, description, ..
-    } = described(item);
-    let text = format!(
-        "{server}:{} {} {}",
-        item.key,
-        title.unwrap_or_default(),
-        description.unwrap_or_default()
-    );
-    let text = text.to_lowercase();
+    let details = described(item);
+    let (title, description) = (details.title, details.description);
+    let (title, description) = (title.unwrap_or_default(), description.unwrap_or_default());
+    let text = format!("{server}:{} {title} {description}", item.key).to_lowercase();
     words.iter().all(|word| text.contains(word))
 }
 
@@ -140,14 +132,11 @@ impl BindableServer {
 
 impl BindableTool {
     fn new(server: &Arc<str>, item: &CatalogItem) -> BindableTool {
-        let described = described(item);
         BindableTool {
             key: format!("{server}:{}", item.key),
             server: server.clone(),
             tool: item.key.clone(),
-            title: described.title,
-            description: described.description,
-            input_schema: described.input_schema,
+            details: described(item),
         }
     }
 }

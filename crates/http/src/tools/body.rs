@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::error::ApiError;
-use crate::json::{MAX_DEPTH, depth_within};
+use crate::json::{MAX_DEPTH, check_depth, depth_within};
 use wire::object::{each_member, empty, is_null, is_object, pick, text};
 
 /// Characters of a field's name that a response repeats.
@@ -41,30 +41,26 @@ impl<'a> CallBody<'a> {
             )),
             _ => Ok(()),
         };
-        match (function, input) {
+        let arguments = match (function, input) {
             (Some(function), _) => {
                 is("function")?;
-                ask.of_function(function)
+                return ask.of_function(function);
             }
             (None, Some(input)) => {
                 is("tool_use")?;
-                Ok(CallBody {
-                    arguments: Ok(Cow::Borrowed(argument("input", input)?)),
-                    named: string("name", name)?.map(|name| ("name", name)),
-                    ..ask
-                })
+                argument("input", input)?
             }
             (None, None) => {
                 only(body, &["arguments", "id", "name"])?;
                 let arguments = arguments.filter(|value| !is_null(value));
-                let arguments = arguments.map_or(Ok(empty()), |all| argument("arguments", all))?;
-                Ok(CallBody {
-                    arguments: Ok(Cow::Borrowed(arguments)),
-                    named: string("name", name)?.map(|name| ("name", name)),
-                    ..ask
-                })
+                arguments.map_or(Ok(empty()), |all| argument("arguments", all))?
             }
-        }
+        };
+        Ok(CallBody {
+            arguments: Ok(Cow::Borrowed(arguments)),
+            named: string("name", name)?.map(|name| ("name", name)),
+            ..ask
+        })
     }
 
     /// OpenAI sends the arguments as a text that should be JSON.
@@ -75,15 +71,11 @@ impl<'a> CallBody<'a> {
         let arguments = match arguments {
             None => Ok(Cow::Borrowed(empty())),
             Some(given) if is_object(given) => Ok(Cow::Borrowed(given)),
-            Some(given) => match text(given) {
-                Some(text) => written(&text),
-                None => {
-                    return Err(ApiError::invalid_field(
-                        "function.arguments",
-                        "must be a text of JSON",
-                    ));
-                }
-            },
+            Some(given) => {
+                let field = "function.arguments";
+                let wrong = || ApiError::invalid_field(field, "must be a text of JSON");
+                written(&text(given).ok_or_else(wrong)?)
+            }
         };
         Ok(CallBody {
             arguments,
@@ -104,30 +96,25 @@ fn written(text: &str) -> Result<Cow<'static, RawValue>, String> {
     }
     let arguments = RawValue::from_string(text.to_owned());
     let arguments = arguments.map_err(|error| format!("not JSON: {error}"))?;
-    match is_object(&arguments) {
-        true => Ok(Cow::Owned(arguments)),
-        false => Err("must be a JSON object".to_owned()),
+    if !is_object(&arguments) {
+        return Err("must be a JSON object".to_owned());
     }
+    Ok(Cow::Owned(arguments))
 }
 
 fn object(body: &[u8]) -> Result<&RawValue, ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(empty());
     }
-    if !depth_within(body, MAX_DEPTH) {
-        let text = format!("the body is nested more than {MAX_DEPTH} levels deep");
-        return Err(ApiError::bad_request(text));
-    }
+    check_depth(body)?;
     let body: &RawValue = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
     argument("body", body)
 }
 
 fn argument<'a>(field: &str, value: &'a RawValue) -> Result<&'a RawValue, ApiError> {
-    match is_object(value) {
-        true => Ok(value),
-        false => Err(ApiError::invalid_field(field, "must be an object")),
-    }
+    let wrong = || ApiError::invalid_field(field, "must be an object");
+    is_object(value).then_some(value).ok_or_else(wrong)
 }
 
 fn string(field: &str, value: Option<&RawValue>) -> Result<Option<String>, ApiError> {
@@ -147,9 +134,10 @@ fn once(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
     each_member(body, |key, _| {
         let key = key.decoded();
         if names.contains(&&*key) {
-            match seen.contains(&key) {
-                true => twice = Some(key),
-                false => seen.push(key),
+            if seen.contains(&key) {
+                twice = Some(key);
+            } else {
+                seen.push(key);
             }
         }
     });
