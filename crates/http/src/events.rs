@@ -55,9 +55,9 @@ impl Feed {
             moved: watch::Sender::new(0),
             registry,
             fleet,
-            closing: closing.clone(),
+            closing,
         });
-        tokio::spawn(follow::follow(feed.clone(), calls, store, renames, closing));
+        tokio::spawn(follow::follow(feed.clone(), calls, store, renames));
         feed
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -79,9 +79,11 @@ impl Relay {
     }
 }
 
-pub(super) async fn message(State(relay): State<Relay>, request: Request) -> Response {
+type Relayed = Result<Response, ApiError>;
+
+pub(super) async fn message(State(relay): State<Relay>, request: Request) -> Relayed {
     let place = with_filter("mcp", request.uri());
-    answer(relay.pass(request, &place).await)
+    relay.pass(request, &place).await
 }
 
 /// A filter that narrows the entry is passed on; nothing else of the query is.
@@ -98,40 +100,31 @@ fn with_filter(place: &str, asked: &Uri) -> String {
     }
 }
 
-pub(super) async fn sse_message(State(relay): State<Relay>, request: Request) -> Response {
+pub(super) async fn sse_message(State(relay): State<Relay>, request: Request) -> Relayed {
     let query = request.uri().query().unwrap_or_default();
     let place = format!("messages?{query}");
-    answer(relay.pass(request, &place).await)
+    relay.pass(request, &place).await
 }
 
 /// The old transport: the URL it announces is one of ours.
-pub(super) async fn open_sse(State(relay): State<Relay>, request: Request) -> Response {
+pub(super) async fn open_sse(State(relay): State<Relay>, request: Request) -> Relayed {
     let here = mcp::beside(request.uri(), "messages");
     let place = with_filter("sse", request.uri());
-    match relay.pass(request, &place).await {
-        Ok(response) if response.status() == StatusCode::OK => {
-            let (head, body) = response.into_parts();
-            let body = announcement::rewritten(body, here);
-            Response::from_parts(head, body)
-        }
-        other => answer(other),
+    let response = relay.pass(request, &place).await?;
+    if response.status() != StatusCode::OK {
+        return Ok(response);
     }
-}
-
-fn answer(passed: Result<Response, ApiError>) -> Response {
-    passed.unwrap_or_else(IntoResponse::into_response)
+    Ok(response.map(|body| announcement::rewritten(body, here)))
 }
 
 impl Relay {
-    async fn pass(&self, request: Request, place: &str) -> Result<Response, ApiError> {
+    async fn pass(&self, request: Request, place: &str) -> Relayed {
         let (head, body) = request.into_parts();
         let key = mcp::key_of(&head.uri).ok_or_else(nothing_there)?;
         let mut key = HeaderValue::from_str(&key).map_err(|_| nothing_there())?;
         key.set_sensitive(true);
-        let patience = match mcp::takes_events(&head.headers) {
-            true => HEAD,
-            false => WHOLE,
-        };
+        let takes_events = mcp::takes_events(&head.headers);
+        let patience = if takes_events { HEAD } else { WHOLE };
         let uri: Uri = format!("{}/{place}", self.0.base)
             .parse()
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
@@ -145,14 +138,14 @@ impl Relay {
         match sent.await {
             Ok(Ok(response)) => self.back(response),
             Ok(Err(error)) => Err(failed(&error)),
-            Err(_) => Err(ApiError::new(
-                Code::Timeout,
-                "the MCP service did not answer in time",
-            )),
+            Err(_) => {
+                let text = "the MCP service did not answer in time";
+                Err(ApiError::new(Code::Timeout, text))
+            }
         }
     }
 
-    fn back(&self, response: http::Response<ResponseBody>) -> Result<Response, ApiError> {
+    fn back(&self, response: http::Response<ResponseBody>) -> Relayed {
         let (head, body) = response.into_parts();
         let status = head.status;
         match status {
@@ -169,28 +162,25 @@ impl Relay {
             _ => {}
         }
         let length = body.length();
-        let too_large = length.is_some_and(|length| length > self.0.max_response as u64);
-        if too_large {
-            return Err(ApiError::new(
-                Code::BadGateway,
-                "the MCP service answers with more than PORTWAY_MAX_RESPONSE",
-            ));
+        if length.is_some_and(|length| length > self.0.max_response as u64) {
+            let text = "the MCP service answers with more than PORTWAY_MAX_RESPONSE";
+            return Err(ApiError::new(Code::BadGateway, text));
         }
         let events = head
             .headers
             .get(header::CONTENT_TYPE)
             .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        let body = match events {
-            true => body::endless(body, self.0.closing.clone()),
-            false => body::whole(body, self.0.max_response),
+        let body = if events {
+            body::endless(body, self.0.closing.clone())
+        } else {
+            body::whole(body, self.0.max_response)
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;
-        keep(&head.headers, &ANSWERED, response.headers_mut());
+        let headers = response.headers_mut();
+        keep(&head.headers, &ANSWERED, headers);
         if let Some(length) = length.filter(|_| !events) {
-            response
-                .headers_mut()
-                .insert(header::CONTENT_LENGTH, length.into());
+            headers.insert(header::CONTENT_LENGTH, length.into());
         }
         Ok(response)
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio_util::sync::CancellationToken;
 
 use super::Feed;
 use super::ring::News;
@@ -34,7 +33,6 @@ pub(super) async fn follow(
     mut calls: broadcast::Receiver<Arc<CallRecord>>,
     mut store: broadcast::Receiver<StoreChange>,
     mut renames: broadcast::Receiver<Arc<Renames>>,
-    closing: CancellationToken,
 ) {
     let mut snapshots = feed.fleet.watch();
     let mut desired = feed.registry.watch();
@@ -42,7 +40,7 @@ pub(super) async fn follow(
     let mut entries = true;
     loop {
         tokio::select! {
-            () = closing.cancelled() => return,
+            () = feed.closing.cancelled() => return,
             Ok(()) = snapshots.changed() => {}
             Ok(()) = desired.changed() => {}
             call = calls.recv() => match call {
@@ -82,10 +80,8 @@ fn now(feed: &Feed) -> KnownServers {
         wanted: wanted.clone(),
         view: snapshot.servers.get(&wanted.name).cloned(),
     };
-    desired
-        .values()
-        .map(|wanted| (wanted.name.clone(), one(wanted)))
-        .collect()
+    let wanted = desired.values();
+    wanted.map(|it| (it.name.clone(), one(it))).collect()
 }
 
 fn differences(before: &KnownServers, after: &KnownServers) -> Vec<News> {
@@ -110,10 +106,6 @@ fn differences(before: &KnownServers, after: &KnownServers) -> Vec<News> {
 }
 
 fn same(old: &KnownServer, now: &KnownServer) -> bool {
-    let views = match (&old.view, &now.view) {
-        (Some(old), Some(now)) => Arc::ptr_eq(old, now),
-        (None, None) => true,
-        _ => false,
-    };
-    views && Arc::ptr_eq(&old.wanted, &now.wanted)
+    let view = |known: &KnownServer| known.view.as_ref().map(Arc::as_ptr);
+    view(old) == view(now) && Arc::ptr_eq(&old.wanted, &now.wanted)
 }

@@ -20,20 +20,16 @@ pub(super) enum News {
     Call(Arc<CallRecord>),
 }
 
-/// The subject on which a newer event replaces an older one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Subject {
-    Server(Arc<str>),
-    Catalog(Arc<str>),
-    Entries,
-}
+/// The subject on which a newer event replaces an older one: its kind, and the
+/// server if it has one.
+type Subject = (&'static str, Option<Arc<str>>);
 
 impl News {
     fn subject(&self) -> Option<Subject> {
         match self {
-            News::Server(name) | News::Removed(name) => Some(Subject::Server(name.clone())),
-            News::Catalog(name) => Some(Subject::Catalog(name.clone())),
-            News::Entries => Some(Subject::Entries),
+            News::Server(name) | News::Removed(name) => Some(("server", Some(name.clone()))),
+            News::Catalog(name) => Some(("catalog", Some(name.clone()))),
+            News::Entries => Some(("entries", None)),
             News::Renamed(_) | News::Call(_) => None,
         }
     }
@@ -79,11 +75,8 @@ impl Ring {
             return None;
         }
         let newer = self.items.range(seen + 1..).take(most);
-        Some(
-            newer
-                .map(|(number, news)| (*number, news.clone()))
-                .collect(),
-        )
+        let newer = newer.map(|(number, news)| (*number, news.clone()));
+        Some(newer.collect())
     }
 }
 
