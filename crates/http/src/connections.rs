@@ -91,26 +91,15 @@ pub(super) enum ConnectionHolder {
 impl ConnectionHolder {
     fn of(principal: &Principal, session: Option<&str>) -> ConnectionHolder {
         match principal {
-            Principal::Admin => match session {
-                Some(session) => ConnectionHolder::Console(session.into()),
-                None => ConnectionHolder::Admin,
-            },
+            Principal::Admin => session.map_or(ConnectionHolder::Admin, |session| {
+                ConnectionHolder::Console(session.into())
+            }),
             Principal::User(user) => ConnectionHolder::User(user.clone()),
             Principal::Entry(grant) => ConnectionHolder::Entry {
                 entry: grant.entry,
                 key: grant.digest,
                 user: (*grant.owner != *store::ADMIN).then(|| grant.owner.clone()),
             },
-        }
-    }
-
-    fn tag(&self) -> u64 {
-        match self {
-            ConnectionHolder::Unknown => UNKNOWN_OWNER,
-            ConnectionHolder::Admin => ADMIN,
-            ConnectionHolder::Console(session) => tag_of_text("console", session),
-            ConnectionHolder::User(user) => tag_of_text("user", user),
-            ConnectionHolder::Entry { key, .. } => tag_of_key(key),
         }
     }
 
@@ -122,10 +111,13 @@ impl ConnectionHolder {
     /// which includes all entries.
     fn share(&self) -> u64 {
         match self {
-            ConnectionHolder::Entry {
+            ConnectionHolder::Unknown => UNKNOWN_OWNER,
+            ConnectionHolder::Admin | ConnectionHolder::Console(_) => ADMIN,
+            ConnectionHolder::User(user)
+            | ConnectionHolder::Entry {
                 user: Some(user), ..
             } => tag_of_text("user", user),
-            _ => self.tag(),
+            ConnectionHolder::Entry { key, .. } => tag_of_key(key),
         }
     }
 }
@@ -231,7 +223,7 @@ impl ClientConnections {
     /// Sets the owner of a connection.
     fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
         let owner = ConnectionHolder::of(principal, session);
-        let (tag, share) = (owner.tag(), owner.share());
+        let share = owner.share();
         let mut open = self.open.lock();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
             return Ok(());
@@ -262,6 +254,7 @@ impl ClientConnections {
             open.count(&held);
             open.all.insert(id, held);
         }
+        let tag = tag(principal, session);
         connection.tag.store(tag, Ordering::Relaxed);
         Ok(())
     }

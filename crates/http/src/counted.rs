@@ -47,8 +47,23 @@ impl Shares {
         })
     }
 
+    /// Counts a response of known size; returns an error if there is no room.
     pub(super) fn count(&self, principal: Option<&Principal>, response: Response) -> Response {
-        self.with_account(principal, |account| counted(response, account))
+        let size = response.body().size_hint().exact().unwrap_or(0);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if size < UNCOUNTED || response.extensions().get::<Counted>().is_some() {
+            return response;
+        }
+        match self.with_account(principal, |account| account.take(size)) {
+            Ok(charge) => response.map(|body| {
+                let charge = Arc::new(charge);
+                // Each piece holds the charge: the HTTP server drops the body
+                // when it has the last piece, and the piece when it is written.
+                let each = move |data| charge.clone().bind(data);
+                Body::new(WrappedBody { body, each })
+            }),
+            Err(full) => ApiError::from(full).into_response(),
+        }
     }
 
     fn with_account<T>(
@@ -65,30 +80,14 @@ impl Shares {
     }
 }
 
-/// Counts a response of known size; returns an error if there is no room.
-fn counted(response: Response, account: &Arc<Account>) -> Response {
-    let size = response.body().size_hint().exact().unwrap_or(0);
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    if size < UNCOUNTED || response.extensions().get::<Counted>().is_some() {
-        return response;
-    }
-    match account.take(size) {
-        Ok(charge) => response.map(|body| {
-            let charge = Arc::new(charge);
-            Body::new(CountedBody { body, charge })
-        }),
-        Err(full) => ApiError::from(full).into_response(),
-    }
+/// A body whose pieces pass through `each`, which may own a value for as long
+/// as the body exists.
+pub(super) struct WrappedBody<F> {
+    pub body: Body,
+    pub each: F,
 }
 
-/// Each piece holds the charge: the HTTP server drops the body when it has the
-/// last piece, and the piece when it is written.
-struct CountedBody {
-    body: Body,
-    charge: Arc<Charge>,
-}
-
-impl hyper::body::Body for CountedBody {
+impl<F: Fn(Bytes) -> Bytes + Unpin> hyper::body::Body for WrappedBody<F> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -96,11 +95,8 @@ impl hyper::body::Body for CountedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let charge = &self.charge;
-        Poll::Ready(
-            frame.map(|frame| frame.map(|frame| frame.map_data(|data| charge.clone().bind(data)))),
-        )
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx)?);
+        Poll::Ready(frame.map(|frame| Ok(frame.map_data(&self.each))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -132,7 +132,7 @@ impl EdgeLimits {
 }
 
 /// The connection of a request, and its two addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ClientPeer {
     pub remote: SocketAddr,
     pub local: SocketAddr,
@@ -163,11 +163,8 @@ pub async fn serve(
     let revoked = edge.site.guard().and_then(|guard| {
         let (guard, keys) = (guard.clone(), guard.keys()?);
         let connections = edge.connections.clone();
-        Some(tokio::spawn(revoked::end_connections(
-            guard,
-            keys,
-            connections,
-        )))
+        let ending = revoked::end_connections(guard, keys, connections);
+        Some(tokio::spawn(ending))
     });
     edge.accept_all(&listener).await;
     drop(listener);
@@ -250,11 +247,10 @@ impl Edge {
         let ready = socket.set_nodelay(true).and_then(|()| socket.local_addr());
         match ready {
             Ok(local) => {
-                let connection = slot.connection.clone();
                 let peer = ClientPeer {
                     remote,
                     local,
-                    connection,
+                    connection: slot.connection.clone(),
                 };
                 self.spawn(socket, peer, slot);
             }
@@ -290,12 +286,12 @@ fn belongs_to_one_connection(error: &io::Error) -> bool {
 
 impl From<FramingError> for ApiError {
     fn from(fault: FramingError) -> ApiError {
-        let message = fault.to_string();
-        match fault {
-            FramingError::UriTooLong => ApiError::new(Code::UriTooLong, message),
-            FramingError::HeadTooLarge => ApiError::new(Code::HeadersTooLarge, message),
-            FramingError::HeadTimeout => ApiError::new(Code::RequestTimeout, message),
-            _ => ApiError::bad_request(message),
-        }
+        let code = match fault {
+            FramingError::UriTooLong => Code::UriTooLong,
+            FramingError::HeadTooLarge => Code::HeadersTooLarge,
+            FramingError::HeadTimeout => Code::RequestTimeout,
+            _ => Code::BadRequest,
+        };
+        ApiError::new(code, fault.to_string())
     }
 }

@@ -1,19 +1,18 @@
 //! The state of one connection, shared by its task and the code that ends it.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::Body as _;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{ClientConnections, UNKNOWN_OWNER, tag};
+use crate::counted::WrappedBody;
 use crate::error::ApiError;
 use crate::principal::Principal;
 
@@ -47,7 +46,7 @@ pub(crate) struct ClientConnection {
     busy: AtomicBool,
     /// When the connection became idle, or was opened.
     since: AtomicU64,
-    /// Its owner, as in [`super::ConnectionHolder::tag`].
+    /// Its owner, as in [`super::tag`].
     pub(super) tag: AtomicU64,
     /// The response is a stream.
     streaming: AtomicBool,
@@ -58,12 +57,6 @@ pub(crate) struct ClientConnection {
     /// A response that hyper must not write.
     handed: Mutex<Option<Box<Response>>>,
     wake: Notify,
-}
-
-impl std::fmt::Debug for ClientConnection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Connection").field(&self.id).finish()
-    }
 }
 
 impl ClientConnection {
@@ -132,12 +125,12 @@ impl ClientConnection {
             return response;
         }
         self.streaming.store(true, Ordering::Relaxed);
-        response.map(|body| {
-            Body::new(WatchedBody {
-                body,
-                connection: self.clone(),
-            })
-        })
+        let running = RunningStream(self.clone());
+        let each = move |data| {
+            let _held = &running;
+            data
+        };
+        response.map(|body| Body::new(WrappedBody { body, each }))
     }
 
     /// Marks it to end with its next response. Returns the order that is safe
@@ -227,34 +220,11 @@ impl ClientConnection {
     }
 }
 
-/// A body of unknown length; the connection is busy until it has ended.
-struct WatchedBody {
-    body: Body,
-    connection: Arc<ClientConnection>,
-}
+/// The stream of a response; the connection is busy until it has ended.
+struct RunningStream(Arc<ClientConnection>);
 
-impl Drop for WatchedBody {
+impl Drop for RunningStream {
     fn drop(&mut self) {
-        self.connection.end();
-    }
-}
-
-impl hyper::body::Body for WatchedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.end();
     }
 }
