@@ -75,9 +75,8 @@ pub(super) async fn attend(
         (stream, service) = *resting;
         tokio::select! {
             biased;
-            more = stream.more() => match more {
-                true => {}
-                false => return Ok(()),
+            more = stream.more() => if !more {
+                return Ok(());
             },
             _ = connection.ordered(None) => return Ok(()),
             () = sleep(limits.idle - rest) => return Ok(()),

@@ -13,7 +13,23 @@ use tokio::time::{Instant, Sleep, sleep_until};
 #[derive(Default)]
 pub(super) struct Drain {
     blocked: Option<Blocked>,
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: LazyTimer,
+}
+
+/// A timer that exists from the first wait on.
+#[derive(Default)]
+pub(super) struct LazyTimer(Option<Pin<Box<Sleep>>>);
+
+impl LazyTimer {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let timer = self
+            .0
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx)
+    }
 }
 
 struct Blocked {
@@ -51,13 +67,7 @@ impl Drain {
         });
         let earned = Duration::from_millis(blocked.taken.saturating_mul(1000) / rate.max(1));
         let deadline = (blocked.progress + stall).min(blocked.since + stall + earned);
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if timer.deadline() != deadline {
-            timer.as_mut().reset(deadline);
-        }
-        timer.as_mut().poll(cx)
+        self.timer.poll(cx, deadline)
     }
 }
 

@@ -98,9 +98,10 @@ impl Guard {
             Some(_) => auth::is_public(info.method, info.matched),
             None => is_page(info.method, info.uri.path(), info.headers),
         };
-        let principal = match public {
-            true => None,
-            false => Some(self.principal(info).await?),
+        let principal = if public {
+            None
+        } else {
+            Some(self.principal(info).await?)
         };
         if let Some(connection) = info.connection {
             let session = self.console_session(principal.as_ref(), info.headers);
@@ -265,10 +266,10 @@ pub(super) async fn guard(
         StatusCode::NOT_FOUND => by_key,
         _ => false,
     };
-    match wrong && guard.authenticator.is_one_too_many(remote) {
-        true => seen.refused(too_many()),
-        false => response,
+    if wrong && guard.authenticator.is_one_too_many(remote) {
+        return seen.refused(too_many());
     }
+    response
 }
 
 /// `bare`: a program may omit the type (SPEC K4). A browser must send it, since
@@ -287,32 +288,22 @@ fn check_content(headers: &HeaderMap, bare: bool) -> Result<(), ApiError> {
 }
 
 pub(super) fn is_json(kind: &HeaderValue) -> bool {
-    let essence = kind
-        .as_bytes()
-        .split(|b| *b == b';')
-        .next()
-        .unwrap_or_default();
-    essence
-        .trim_ascii()
-        .eq_ignore_ascii_case(b"application/json")
+    let essence = kind.as_bytes().split(|byte| *byte == b';').next();
+    essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
 }
 
 fn set_headers(headers: &mut HeaderMap, public: bool) {
     let fixed = HeaderValue::from_static;
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     headers.insert(header::REFERRER_POLICY, fixed("no-referrer"));
-    let page = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|t| t.as_bytes().starts_with(b"text/html"));
-    if page {
-        headers
-            .entry(header::CONTENT_SECURITY_POLICY)
-            .or_insert(fixed(PAGE_POLICY));
+    let kind = headers.get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        let policy = headers.entry(header::CONTENT_SECURITY_POLICY);
+        policy.or_insert(fixed(PAGE_POLICY));
     }
     if !public {
-        headers
-            .entry(header::CACHE_CONTROL)
-            .or_insert(fixed("no-store"));
+        let cache = headers.entry(header::CACHE_CONTROL);
+        cache.or_insert(fixed("no-store"));
     }
 }
 

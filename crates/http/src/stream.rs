@@ -14,9 +14,9 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
-use super::drain::Drain;
+use super::drain::{Drain, LazyTimer};
 use super::edge::EdgeLimits;
 use super::framing::{FramingError, RequestFraming, ScanStop};
 
@@ -337,27 +337,16 @@ impl AsyncWrite for ClientStream {
 #[derive(Default)]
 struct Wait {
     since: Option<((u8, u64), Instant)>,
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: LazyTimer,
 }
 
 impl Wait {
     /// Ready once the wait for `what` is longer than `limit`.
     fn poll(&mut self, cx: &mut Context<'_>, what: (u8, u64), limit: Duration) -> Poll<()> {
-        let since = match self.since {
-            Some((known, since)) if known == what => since,
-            _ => {
-                let now = Instant::now();
-                self.since = Some((what, now));
-                now
-            }
-        };
-        let deadline = since + limit;
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if timer.deadline() != deadline {
-            timer.as_mut().reset(deadline);
-        }
-        timer.as_mut().poll(cx)
+        let same = self.since.filter(|(known, _)| *known == what);
+        let (_, since) = *self
+            .since
+            .insert(same.unwrap_or_else(|| (what, Instant::now())));
+        self.timer.poll(cx, since + limit)
     }
 }
