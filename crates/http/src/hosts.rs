@@ -41,11 +41,8 @@ impl HostPolicy {
             self.check_host(authority.as_str(), local)?;
         }
         self.check_origin(headers, &host)?;
-        let foreign = headers
-            .get_all("sec-fetch-site")
-            .iter()
-            .any(|site| site == "cross-site");
-        if foreign {
+        let mut sites = headers.get_all("sec-fetch-site").iter();
+        if sites.any(|site| site == "cross-site") {
             return Err(ApiError::forbidden("requests from other sites are refused"));
         }
         Ok(())

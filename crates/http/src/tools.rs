@@ -15,8 +15,8 @@ use super::json::JsonBody;
 use super::mcp::{McpApi, McpEndpoint};
 use super::principal::{Principal, not_here};
 use super::tag::is_known;
+use gateway::Caller;
 use gateway::format::{self, Format};
-use gateway::{Caller, Gateway};
 use store::{EntryId, Grant, Store};
 
 mod body;
@@ -52,10 +52,6 @@ impl ToolsQuery {
 }
 
 impl ToolsApi {
-    fn gateway(&self) -> &Gateway {
-        &self.mcp.gateway
-    }
-
     /// The caller whose tools are requested.
     pub(super) fn caller(
         &self,
@@ -118,7 +114,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let format = asked.format()?;
     let caller = tools.caller(&principal, asked)?;
-    let list = tools.gateway().view(&caller).tools_as(format);
+    let list = tools.mcp.gateway.view(&caller).tools_as(format);
     let tag = HeaderValue::from_maybe_shared(list.tag).map_err(ApiError::internal)?;
     let mut response = if is_known(&headers, tag.to_str().unwrap_or_default()) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -143,7 +139,7 @@ pub(super) async fn call(
     let format = asked.format()?;
     let caller = tools.caller(&principal, asked)?;
     let ask = CallBody::read(&body)?;
-    let gateway = tools.gateway();
+    let gateway = &tools.mcp.gateway;
     let view = gateway.view(&caller);
     if let Some((field, said)) = &ask.named {
         let tool = |name: &str| view.tool_called(name).map(|(name, _)| name);

@@ -4,7 +4,7 @@ use http::header::AsHeaderName;
 use http::{HeaderMap, header};
 
 /// The forms of a response that the client accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Accept {
     pub json: bool,
     pub events: bool,
@@ -14,24 +14,21 @@ pub(super) struct Accept {
 
 /// The spelling of nearly every client.
 const USUAL: &str = "application/json, text/event-stream";
+const BOTH: Accept = Accept {
+    json: true,
+    events: true,
+    events_named: true,
+};
 
 impl Accept {
     /// Clients must accept both; some name only one, and get that one. No
     /// header means that the client accepts everything.
     pub(super) fn of(headers: &HeaderMap) -> Accept {
-        let mut accept = Accept {
-            json: false,
-            events: false,
-            events_named: false,
-        };
+        let mut accept = Accept::default();
         let mut said = false;
         for line in headers.get_all(header::ACCEPT) {
             if line == USUAL {
-                return Accept {
-                    json: true,
-                    events: true,
-                    events_named: true,
-                };
+                return BOTH;
             }
             for range in line.as_bytes().split(|byte| *byte == b',') {
                 let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
@@ -51,9 +48,8 @@ impl Accept {
             return accept;
         }
         Accept {
-            json: true,
-            events: true,
             events_named: false,
+            ..BOTH
         }
     }
 
@@ -69,13 +65,8 @@ impl Accept {
 
 /// Whether the weight is `q=0`, in any spelling.
 fn is_refusal(part: &[u8]) -> bool {
-    let Some(weight) = part
-        .strip_prefix(b"q=")
-        .or_else(|| part.strip_prefix(b"Q="))
-    else {
-        return false;
-    };
-    !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+    let zero = |weight: &[u8]| weight.iter().all(|byte| matches!(byte, b'0' | b'.'));
+    matches!(part, [b'q' | b'Q', b'=', weight @ ..] if !weight.is_empty() && zero(weight))
 }
 
 /// A header that two parsers might read differently.
@@ -88,13 +79,12 @@ pub(super) fn single(
     name: impl AsHeaderName,
 ) -> Result<Option<&str>, Unclear> {
     let mut lines = headers.get_all(name).iter();
-    let (first, second) = (lines.next(), lines.next());
-    match (first, second) {
+    match (lines.next(), lines.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => match value.to_str() {
-            Ok(text) => Ok(Some(text.trim_matches([' ', '\t']))),
-            Err(_) => Err(Unclear),
-        },
+        (Some(value), None) => {
+            let text = value.to_str().map_err(|_| Unclear)?;
+            Ok(Some(text.trim_matches([' ', '\t'])))
+        }
         (Some(_), Some(_)) => Err(Unclear),
     }
 }

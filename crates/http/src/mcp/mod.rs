@@ -139,13 +139,8 @@ impl McpApi {
                     None => return Err(RegistryError::NotFound(server).into()),
                 };
                 // The default filter does not apply to a single server.
-                if filter.is_some() {
-                    self.check_filter(filter.as_deref())?;
-                }
-                Scope::Server {
-                    name,
-                    filter: filter.map(Into::into),
-                }
+                let filter = self.named_filter(filter)?;
+                Scope::Server { name, filter }
             }
             McpEndpoint::Everything => {
                 self.check_filter(filter.as_deref())?;
@@ -166,10 +161,14 @@ impl McpApi {
         grant: Arc<Grant>,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
+        Ok(Caller::narrowed(grant, self.named_filter(filter)?))
+    }
+
+    fn named_filter(&self, filter: Option<String>) -> Result<Option<Arc<str>>, ApiError> {
         if filter.is_some() {
             self.check_filter(filter.as_deref())?;
         }
-        Ok(Caller::narrowed(grant, filter.map(Into::into)))
+        Ok(filter.map(Into::into))
     }
 
     /// Whether the requested filter, or the default one, can be used.
