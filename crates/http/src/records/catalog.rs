@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{Paging, RecordsApi};
 use crate::Principal;
@@ -32,15 +33,7 @@ pub(crate) struct CatalogAnswer {
     items: Vec<BindableTool>,
     /// The number of tools on all pages.
     total: u64,
-    servers: Vec<BindableServer>,
-}
-
-#[derive(Serialize)]
-struct BindableServer {
-    name: Arc<str>,
-    /// Whether its tools are known now.
-    connected: bool,
-    tools: usize,
+    servers: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -96,12 +89,16 @@ pub(crate) async fn list(
     let skip = usize::try_from(page.skip).unwrap_or(usize::MAX);
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
     let items = found.into_iter().skip(skip).take(limit);
+    let items = items.map(|(server, item)| BindableTool {
+        key: format!("{server}:{}", item.key),
+        server: server.clone(),
+        tool: item.key.clone(),
+        details: described(item),
+    });
     Ok(Json(CatalogAnswer {
-        items: items
-            .map(|(server, item)| BindableTool::new(server, item))
-            .collect(),
+        items: items.collect(),
         total,
-        servers: servers.iter().map(BindableServer::new).collect(),
+        servers: servers.iter().map(shown).collect(),
     }))
 }
 
@@ -120,23 +117,8 @@ fn mentions(server: &str, item: &CatalogItem, words: &[&str]) -> bool {
     words.iter().all(|word| text.contains(word))
 }
 
-impl BindableServer {
-    fn new((name, catalog): &(Arc<str>, Option<Arc<Catalog>>)) -> BindableServer {
-        BindableServer {
-            name: name.clone(),
-            connected: catalog.is_some(),
-            tools: catalog.as_ref().map_or(0, |catalog| catalog.tools.len()),
-        }
-    }
-}
-
-impl BindableTool {
-    fn new(server: &Arc<str>, item: &CatalogItem) -> BindableTool {
-        BindableTool {
-            key: format!("{server}:{}", item.key),
-            server: server.clone(),
-            tool: item.key.clone(),
-            details: described(item),
-        }
-    }
+/// A server is connected if its tools are known now.
+fn shown((name, catalog): &(Arc<str>, Option<Arc<Catalog>>)) -> Value {
+    let tools = catalog.as_ref().map_or(0, |catalog| catalog.tools.len());
+    json!({"name": name, "connected": catalog.is_some(), "tools": tools})
 }

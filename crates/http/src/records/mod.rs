@@ -23,11 +23,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::Principal;
 use super::error::{ApiError, FieldProblem};
 use fleet::registry::Desired;
 use gateway::{Gateway, run_to_completion};
-use store::{OwnerScope, Page, Store};
+use store::{Page, Store};
 
 pub(super) use instances::OURS;
 pub use keys::KeyIssuer;
@@ -70,12 +69,6 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
-    /// The owner scope, and the page.
-    fn read(self, principal: &Principal) -> Result<(OwnerScope, Page), ApiError> {
-        let whose = principal.owner_scope_of(self.user_id.as_deref())?;
-        Ok((whose, self.page()?))
-    }
-
     fn page(self) -> Result<Page, ApiError> {
         let page = Page {
             skip: self.skip.unwrap_or(0),

@@ -186,9 +186,9 @@ pub(crate) async fn list<R: RestRecord>(
     mut context: RecordContext,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<Value>>, ApiError> {
-    let page;
-    (context.whose, page) = paging.read(&context.principal)?;
-    let listing = R::list(&context, page).await?;
+    let user = paging.user_id.as_deref();
+    context.whose = context.principal.owner_scope_of(user)?;
+    let listing = R::list(&context, paging.page()?).await?;
     let mut targets = context.records.targets();
     let shown = |record: R| record.answer(None, &mut targets);
     Ok(Json(Items::of(listing, shown)))
