@@ -1,8 +1,11 @@
 //! SPEC G1, G3: the shape of every route and of every error.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use crate::app::{App, HttpAnswer, TOKEN, fixture, fixtures, setup};
+use crate::app::{App, HttpAnswer, PATIENCE, TOKEN, fixture, fixtures, setup};
 
 const ROUTES: [(&str, &str); 11] = [
     ("GET", ""),
@@ -262,4 +265,39 @@ async fn g1_changes_side_by_side_all_count() {
     };
     futures_util::future::join_all(names.iter().map(delete)).await;
     assert!(app.list().await.is_empty());
+}
+
+/// Only the end of a body in chunks tells that it is too large.
+#[tokio::test]
+async fn g3_a_body_in_chunks_that_is_too_large_is_refused_like_any_other() {
+    let app = setup().env("PORTWAY_MAX_BODY", "64KiB").start().await;
+    let chunk = format!("{:x}\r\n{}\r\n", 70_000, "x".repeat(70_000));
+    for (method, path) in [
+        ("POST", "/api/mcp/servers"),
+        ("PUT", "/api/mcp/servers/x"),
+        ("PATCH", "/api/mcp/servers/x"),
+        ("POST", "/api/mcp/plan"),
+        ("POST", "/api/v1/tools"),
+    ] {
+        let address = app.url.strip_prefix("http://").unwrap();
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-type: application/json\r\nconnection: close\r\n\
+             transfer-encoding: chunked\r\n\r\n"
+        );
+        let sent = format!("{head}{chunk}0\r\n\r\n");
+        socket.write_all(sent.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let read = timeout(PATIENCE, socket.read_to_string(&mut answer)).await;
+        read.expect("an answer").unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 413 "),
+            "{method} {path}: {answer}"
+        );
+        assert!(
+            answer.contains("PAYLOAD_TOO_LARGE"),
+            "{method} {path}: {answer}"
+        );
+    }
 }

@@ -79,13 +79,13 @@ impl Authenticator {
     /// The current grant of a key. Any text takes the same path through here.
     pub(super) async fn entry(&self, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
         match &self.keys {
-            Some(store) => grant_of(&**store, key).await,
+            Some(store) => grant_of(store, key).await,
             None => Ok(None),
         }
     }
 }
 
-pub(super) async fn grant_of(store: &dyn Store, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
+pub(super) async fn grant_of(store: &Store, key: &str) -> Result<Option<Arc<Grant>>, ApiError> {
     let digest = KeyDigest::of(key);
     let grant = match store.grant(&digest) {
         GrantLookup::Yes(grant) => Some(grant),

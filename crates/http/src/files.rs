@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use super::json::JsonBody;
 use super::servers::invalid;
 use config::ServerSpec;
 use config::body::{parse_body, parse_replacement};
@@ -26,7 +26,7 @@ pub(super) async fn schema() -> Json<Value> {
 /// or `{"file": "its text"}`), or one server as in a registration.
 pub(super) async fn plan(
     State(registry): State<Arc<Registry>>,
-    body: Bytes,
+    JsonBody(body): JsonBody,
 ) -> Result<Json<ConfigPlan>, ApiError> {
     let text = std::str::from_utf8(&body)
         .map_err(|_| ApiError::bad_request("the body is not UTF-8 text"))?;

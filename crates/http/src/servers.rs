@@ -4,7 +4,6 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
@@ -14,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
+use super::json::JsonBody;
 use super::tag::{IfMatch, Tags};
 use config::body::{ServerChange, merge_patch, parse_replacement};
 use config::{Problem, ServerSpec};
@@ -73,7 +73,7 @@ pub(super) async fn list(
 
 pub(super) async fn create(
     State(servers): State<ServersApi>,
-    body: Bytes,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let made = servers.managing.create(&body).await?;
     let place = format!("/api/mcp/servers/{}", made.wanted.id);
@@ -88,7 +88,7 @@ pub(super) async fn show((State(servers), Path(server)): OneServer) -> Result<Re
 pub(super) async fn replace(
     server: OneServer,
     if_match: IfMatch,
-    body: Bytes,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let read = move |current: &_| parse_replacement(current, &body);
     update(server, if_match, EditBasis::AsTold, read).await
@@ -97,7 +97,7 @@ pub(super) async fn replace(
 pub(super) async fn change(
     server: OneServer,
     if_match: IfMatch,
-    body: Bytes,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let read = move |current: &_| merge_patch(current, &body);
     update(server, if_match, EditBasis::Newest, read).await

@@ -113,7 +113,7 @@ pub(crate) async fn tools_by_key(
 ) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
     let refused = || ApiError::not_found("there is no entry with this key");
     let Path(key) = key.map_err(|_| refused())?;
-    let grant = grant_of(&*records.store, &key).await?;
+    let grant = grant_of(&records.store, &key).await?;
     let grant = grant.ok_or_else(refused)?;
     let everyone = OwnerScope::Everyone;
     let bound = records.store.bindings(&everyone, grant.entry).await?;
