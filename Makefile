@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PROJECT ?= examples/quickstart
 # Most tests wait for processes more than they compute.
-export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+export RUST_TEST_THREADS ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 # Tests that the machine cannot run and PORTWAY_TEST_WITHOUT excuses.
 export PORTWAY_TEST_SKIPPED = $(CURDIR)/target/skipped-tests
 
