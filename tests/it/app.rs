@@ -367,11 +367,8 @@ impl App {
     /// Everything Portway has started and not ended.
     pub(crate) fn children(&self) -> Vec<i32> {
         let own = self.pid();
-        self.setup
-            .processes()
-            .into_iter()
-            .filter(|pid| *pid != own)
-            .collect()
+        let all = self.setup.processes().into_iter();
+        all.filter(|pid| *pid != own).collect()
     }
 
     pub(crate) async fn server(&self, name: &str) -> Value {
@@ -447,9 +444,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 /// Whether a process is there and not a zombie.
 pub(crate) fn alive(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.trim_start().chars().next());
+    let rest = stat.rsplit(')').next();
+    let state = rest.and_then(|rest| rest.trim_start().chars().next());
     matches!(state, Some(state) if !matches!(state, 'Z' | 'X'))
 }

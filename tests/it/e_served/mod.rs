@@ -105,6 +105,12 @@ impl<'a> Agent<'a> {
 
     /// The answer as it came.
     pub(crate) async fn send(&self, method: &str, params: Value) -> HttpAnswer {
+        let answer = self.try_send(method, params).await;
+        answer.unwrap_or_else(|| panic!("{method}: cut off; log: {}", self.app.log()))
+    }
+
+    /// `None` where the connection did not last until the answer.
+    async fn try_send(&self, method: &str, params: Value) -> Option<HttpAnswer> {
         let mut headers: Vec<(&str, &str)> = self
             .headers
             .iter()
@@ -124,13 +130,15 @@ impl<'a> Agent<'a> {
             headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
         }
         let (path, body) = (&self.path, Some(body.to_string()));
-        self.app.request("POST", path, body, &headers).await
+        self.app.try_request("POST", path, body, &headers).await
     }
 
     /// The JSON-RPC answer, or the refusal of the front; `null` where a stream
-    /// ended without one.
+    /// or its connection ended without one.
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
-        let answer = self.send(method, params).await;
+        let Some(answer) = self.try_send(method, params).await else {
+            return Value::Null;
+        };
         if !answer.body.is_null() {
             return answer.body;
         }

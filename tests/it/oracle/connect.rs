@@ -26,12 +26,15 @@ impl SdkClient {
         args: &[&str],
     ) {
         let setup = &house.app.setup;
-        let mut command = self.command(era, prefix);
-        command.args(["--transport", "stdio", "--"]);
-        command.args([env!("CARGO_BIN_EXE_portway"), "connect"]);
-        command.args(args).current_dir(setup.path());
-        // As the processes of this house are found.
-        command.env("HOME", setup.path());
+        let command = || {
+            let mut command = self.command(era, prefix);
+            command.args(["--transport", "stdio", "--"]);
+            command.args([env!("CARGO_BIN_EXE_portway"), "connect"]);
+            command.args(args).current_dir(setup.path());
+            // As the processes of this house are found.
+            command.env("HOME", setup.path());
+            command
+        };
         let seen = self.judged(command, &format!("{era} {args:?}")).await;
         self.check(&seen, era, prefix, tools);
         // Servers that asked have a process for each principal by now, which
