@@ -1,219 +1,236 @@
-//! One connection from its first byte to its end. hyper serves it while it is
-//! active. hyper keeps two buffers and its state for each connection, 16 KiB
-//! and more, so it is dropped while a connection is idle: between two requests,
-//! and for as long as a stream rarely has an event.
+//! One connection from its first byte to its end: a request is read, handled
+//! and answered, then the next one.
 
-use std::convert::Infallible;
-use std::fmt::Write as _;
-use std::future::pending;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::response::{IntoResponse, Response};
-use bytes::{Buf, Bytes};
-use http::{Request, Version};
-use http_body_util::BodyExt;
-use hyper::body::{Body as _, Frame, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::{HttpService, service_fn};
-use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
-use tokio::time::{Instant, sleep, sleep_until};
+use bytes::Bytes;
+use http_body::Frame;
+use parking_lot::Mutex;
 use tracing::debug;
 
-use super::connections::{ClientConnection, CloseOrder, ConnectionSignal};
-use super::edge::{ClientPeer, EdgeLimits};
+use super::connections::{CloseOrder, ConnectionSlot};
+use super::edge::ClientPeer;
 use super::error::ApiError;
-use super::site::{ResponseFuture, Site};
-use super::stream::{ClientStream, ConnectionState, REFUSED_PATH};
+use super::framing::{FramingError, RequestHead, ResponseContext};
+use super::request_body::RequestBody;
+use super::response_head::{ResponseFraming, write_head};
+use super::site::Site;
+use super::stream::{ClientStream, NextRequest};
 
-/// Above the largest head and well below hyper's 400 KiB per connection.
-const BUFFER: usize = 128 * 1024;
-type ConnectionFailure = Box<dyn std::error::Error + Send + Sync>;
+/// The size of a part of a stream that is sent without waiting for more.
+const ENOUGH: usize = 64 * 1024;
 
-/// Marks a response whose stream is silent most of the time.
-#[derive(Clone, Copy)]
-pub(super) struct QuietStream;
-
+/// Serves a connection, which takes `slot` until it ends. Its stream is shared
+/// with the body of the request that is being handled; the lock is held for a
+/// read or a write, never across an await.
 pub(super) async fn attend(
     site: Arc<Site>,
     peer: ClientPeer,
-    mut stream: ClientStream,
-    limits: Arc<EdgeLimits>,
-) -> Result<(), ConnectionFailure> {
-    let connection = peer.connection.clone();
-    let shared = stream.shared().clone();
-    let rest = limits.rest.min(limits.idle);
-    let mut service = service_fn(|request: Request<Incoming>| {
-        let connection = peer.connection.clone();
-        connection.begin();
-        // Only HTTP/1.1 distinguishes a stream's end from a lost connection.
-        let chunked = request.version() == Version::HTTP_11;
-        let answer = answer(&site, request, peer.clone(), &shared);
-        async move {
-            let response = connection.answered(answer.await?);
-            let endless = response.body().size_hint().exact().is_none();
-            if chunked && endless && response.extensions().get::<QuietStream>().is_some() {
-                connection.hand_over(response);
-                return pending().await;
-            }
-            Ok(response)
-        }
-    });
-    loop {
-        let left = with_hyper(stream, service, &connection, &shared, rest).await?;
-        let HyperOutcome::Resting(resting) = left else {
-            return match left {
-                HyperOutcome::Streaming(stream, response) => {
-                    write(stream, response, &connection).await
-                }
-                _ => Ok(()),
-            };
-        };
-        (stream, service) = *resting;
-        tokio::select! {
-            biased;
-            more = stream.more() => if !more {
-                return Ok(());
-            },
-            _ = connection.ordered(None) => return Ok(()),
-            () = sleep(limits.idle - rest) => return Ok(()),
-        }
-    }
-}
-
-fn answer(
-    site: &Site,
-    request: Request<Incoming>,
-    peer: ClientPeer,
-    shared: &ConnectionState,
-) -> ResponseFuture {
-    let refused = shared
-        .refusal()
-        .filter(|_| request.uri().path() == REFUSED_PATH);
-    if let Some(fault) = refused {
-        debug!(remote = %peer.remote, %fault, "request refused");
-        let refused = ApiError::from(fault).into_response();
-        return Box::pin(std::future::ready(Ok(refused)));
-    }
-    site.answer(request, peer)
-}
-
-/// The work that is left when hyper has ended.
-enum HyperOutcome<S> {
-    Nothing,
-    /// Boxed, since the task always has room for the largest variant.
-    Resting(Box<(ClientStream, S)>),
-    Streaming(Box<ClientStream>, Box<Response>),
-}
-
-async fn with_hyper<S>(
     stream: ClientStream,
-    service: S,
-    connection: &ClientConnection,
-    shared: &ConnectionState,
-    rest: Duration,
-) -> Result<HyperOutcome<S>, ConnectionFailure>
-where
-    S: HttpService<Incoming, ResBody = Body, Error = Infallible> + Unpin,
-{
-    let http = http1::Builder::new()
-        .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
-    // Boxed: an async block holds a value twice if it takes and then pins it.
-    let mut http = Box::pin(http);
-    let mut obeyed = None;
-    let mut look = Instant::now() + rest;
-    loop {
-        tokio::select! {
-            biased;
-            done = http.as_mut() => {
-                done?;
-                return Ok(HyperOutcome::Nothing);
-            }
-            told = connection.signal(obeyed) => match told {
-                ConnectionSignal::Order(CloseOrder::Finish) => {
-                    http.as_mut().graceful_shutdown();
-                    obeyed = Some(CloseOrder::Finish);
-                }
-                ConnectionSignal::Order(CloseOrder::Cut) => return Ok(HyperOutcome::Nothing),
-                ConnectionSignal::Write(response) => {
-                    let stream = Pin::into_inner(http).into_parts().io.into_inner();
-                    return Ok(HyperOutcome::Streaming(Box::new(stream), response));
-                }
-            },
-            () = sleep_until(look) => {
-                let idle = connection.idle().unwrap_or_default();
-                // A response that counts as sent is complete in memory, and
-                // hyper has written all of it when it has flushed the socket.
-                if idle >= rest && shared.is_at_rest() {
-                    let parts = Pin::into_inner(http).into_parts();
-                    let mut stream = parts.io.into_inner();
-                    stream.put_back(&parts.read_buf);
-                    return Ok(HyperOutcome::Resting(Box::new((stream, parts.service))));
-                }
-                let left = rest.checked_sub(idle).filter(|left| !left.is_zero());
-                look = Instant::now() + left.unwrap_or(rest);
-            }
-        }
-    }
-}
-
-/// Writes a response of unknown length. The connection ends with it: what the
-/// client may have sent since its request stays unread.
-async fn write(
-    mut stream: Box<ClientStream>,
-    response: Box<Response>,
-    connection: &ClientConnection,
-) -> Result<(), ConnectionFailure> {
-    let written = async {
-        let (head, mut body) = response.into_parts();
-        stream.write_all(&spelled(head)).await?;
-        loop {
-            let frame = tokio::select! {
-                biased;
-                frame = body.frame() => frame.transpose()?,
-                () = stream.gone() => return Ok(()),
-            };
-            match frame.map(Frame::into_data) {
-                Some(Ok(data)) => write_chunk(&mut stream, data).await?,
-                Some(Err(_)) => {}
-                None => break,
-            }
-        }
-        stream.write_all(b"0\r\n\r\n").await?;
-        Ok(stream.shutdown().await?)
+    _slot: ConnectionSlot,
+) {
+    let conversation = Conversation {
+        site,
+        peer,
+        stream: Arc::new(Mutex::new(stream)),
     };
-    tokio::select! {
-        biased;
-        done = written => done,
-        // It finishes anyway; only `Cut` is new.
-        _ = connection.ordered(Some(CloseOrder::Finish)) => Ok(()),
+    if let Err(error) = conversation.run().await {
+        let remote = conversation.peer.remote;
+        debug!(%remote, %error, "connection ended early");
     }
 }
 
-async fn write_chunk(stream: &mut ClientStream, data: Bytes) -> io::Result<()> {
-    // An empty chunk would mean the end.
-    if data.is_empty() {
-        return Ok(());
-    }
-    let size = format!("{:x}\r\n", data.len());
-    let mut chunk = size.as_bytes().chain(data).chain(&b"\r\n"[..]);
-    stream.write_all_buf(&mut chunk).await?;
-    stream.flush().await
+struct Conversation {
+    site: Arc<Site>,
+    peer: ClientPeer,
+    stream: Arc<Mutex<ClientStream>>,
 }
 
-fn spelled(head: http::response::Parts) -> Vec<u8> {
-    let mut text = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
-    for (name, value) in &head.headers {
-        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+/// The state of a connection after a response.
+enum AfterResponse {
+    Keep,
+    Close,
+    /// The client has disconnected, or must be disconnected at once.
+    Cut,
+}
+
+impl Conversation {
+    async fn run(&self) -> io::Result<()> {
+        loop {
+            let after = match poll_fn(|cx| self.poll_next(cx)).await? {
+                NextRequest::Head(head) => self.serve(head).await?,
+                NextRequest::Refused(fault) => self.refuse(fault).await?,
+                NextRequest::Closed => AfterResponse::Cut,
+            };
+            match after {
+                AfterResponse::Keep => {}
+                AfterResponse::Close => return self.close().await,
+                AfterResponse::Cut => return Ok(()),
+            }
+        }
     }
-    let mut rest = String::from("transfer-encoding: chunked\r\nconnection: close\r\n");
-    let now = jiff::Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT");
-    // Cannot fail: this writes to memory.
-    let _ = write!(rest, "date: {now}\r\n\r\n");
-    text.extend(rest.into_bytes());
-    text
+
+    /// The next request. One that has arrived is served even if the connection
+    /// is to be closed.
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<NextRequest>> {
+        let order = self.peer.connection.poll_order(cx);
+        match (self.stream.lock().poll_head(cx), order) {
+            (Poll::Pending, Some(_)) | (_, Some(CloseOrder::Cut)) => {
+                Poll::Ready(Ok(NextRequest::Closed))
+            }
+            (next, _) => next,
+        }
+    }
+
+    async fn serve(&self, head: Arc<RequestHead>) -> io::Result<AfterResponse> {
+        self.peer.connection.begin();
+        let context = head.response_context();
+        let body = RequestBody::of(&self.stream);
+        let mut work = self.site.answer(head, body, self.peer.clone());
+        let response = poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(Ok(response)) => Poll::Ready(Some(response)),
+            Poll::Pending => self.poll_cut(cx).map(|()| None),
+        });
+        let Some(response) = response.await else {
+            return Ok(AfterResponse::Cut);
+        };
+        drop(work);
+        self.respond(context, response).await
+    }
+
+    /// Ready when nobody waits for the response any more.
+    fn poll_cut(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.peer.connection.poll_order(cx) == Some(CloseOrder::Cut) {
+            return Poll::Ready(());
+        }
+        self.stream.lock().poll_gone(cx)
+    }
+
+    async fn respond(
+        &self,
+        context: ResponseContext,
+        response: Response,
+    ) -> io::Result<AfterResponse> {
+        let connection = &self.peer.connection;
+        let unread = self.stream.lock().has_unread();
+        let keeps = context.keeps
+            && !connection.is_last_response()
+            && (!unread || poll_fn(|cx| Poll::Ready(self.stream.lock().skip_body(cx))).await);
+        let (mut sending, closes) = self.begin(context, response, keeps);
+        let sent = poll_fn(|cx| match sending.poll(cx, &self.stream) {
+            Poll::Ready(sent) => Poll::Ready(sent.map(|()| true)),
+            Poll::Pending => self.poll_cut(cx).map(|()| Ok(false)),
+        });
+        let sent = sent.await?;
+        connection.end();
+        Ok(match (sent, closes) {
+            (false, _) => AfterResponse::Cut,
+            (true, true) => AfterResponse::Close,
+            (true, false) => AfterResponse::Keep,
+        })
+    }
+
+    /// Writes the head of a response; returns its body, and whether the
+    /// connection ends with it.
+    fn begin(
+        &self,
+        context: ResponseContext,
+        response: Response,
+        keeps: bool,
+    ) -> (SendingBody, bool) {
+        let (parts, body) = response.into_parts();
+        let framing = ResponseFraming::of(context, &parts, body.size_hint().exact());
+        let mut stream = self.stream.lock();
+        if framing.is_stream() {
+            self.peer.connection.begin_stream();
+            stream.release();
+        } else {
+            self.peer.connection.end();
+        }
+        let closes = write_head(&mut stream.out, context.version, &parts, framing, keeps);
+        let empty = framing == ResponseFraming::Empty || context.head_only;
+        let sending = SendingBody {
+            body: (!empty).then_some(body),
+            framing,
+        };
+        (sending, closes)
+    }
+
+    async fn refuse(&self, fault: FramingError) -> io::Result<AfterResponse> {
+        debug!(remote = %self.peer.remote, %fault, "request refused");
+        let response = ApiError::from(fault).into_response();
+        self.respond(ResponseContext::UNREADABLE, response).await
+    }
+
+    async fn close(&self) -> io::Result<()> {
+        poll_fn(|cx| self.stream.lock().poll_shutdown(cx)).await?;
+        let mut read = 0;
+        if self.stream.lock().has_unread() {
+            poll_fn(|cx| self.stream.lock().poll_linger(cx, &mut read)).await;
+        }
+        Ok(())
+    }
+}
+
+/// A response's body on its way to the client.
+struct SendingBody {
+    /// `None` once all of it has been read.
+    body: Option<Body>,
+    framing: ResponseFraming,
+}
+
+impl SendingBody {
+    /// Ready when all of it has been written. Parts that are ready together are
+    /// written together.
+    fn poll(&mut self, cx: &mut Context<'_>, stream: &Mutex<ClientStream>) -> Poll<io::Result<()>> {
+        loop {
+            let waits = self.gather(cx, stream)?;
+            ready!(stream.lock().poll_write(cx))?;
+            if self.body.is_none() {
+                return Poll::Ready(Ok(()));
+            }
+            if waits {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Takes the parts of the body that are ready; returns whether it must wait
+    /// for more. All parts of a body of known length are in memory already.
+    fn gather(&mut self, cx: &mut Context<'_>, stream: &Mutex<ClientStream>) -> io::Result<bool> {
+        let enough = if self.framing.is_stream() {
+            ENOUGH
+        } else {
+            usize::MAX
+        };
+        while let Some(body) = &mut self.body {
+            if stream.lock().out.size() >= enough {
+                return Ok(false);
+            }
+            match Pin::new(body).poll_frame(cx) {
+                Poll::Pending => return Ok(true),
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = Frame::into_data(frame) {
+                        self.push(&mut stream.lock(), data)?;
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Err(io::Error::other(error)),
+                Poll::Ready(None) => {
+                    self.body = None;
+                    self.framing.end(&mut stream.lock().out)?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn push(&mut self, stream: &mut ClientStream, data: Bytes) -> io::Result<()> {
+        self.framing.push(&mut stream.out, data)
+    }
 }

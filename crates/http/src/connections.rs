@@ -22,7 +22,7 @@ use super::principal::Principal;
 use parking_lot::Mutex;
 use store::{EntryId, KeyDigest};
 
-pub(super) use one::{ClientConnection, CloseOrder, ConnectionSignal};
+pub(super) use one::{ClientConnection, CloseOrder};
 pub(super) use spare::Spares;
 
 /// Idle connections without an owner that are closed at a time: finding the

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hyper::body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 
 use super::error::ApiError;
 use super::principal::Principal;
@@ -87,7 +88,7 @@ pub(super) struct WrappedBody<F> {
     pub each: F,
 }
 
-impl<F: Fn(Bytes) -> Bytes + Unpin> hyper::body::Body for WrappedBody<F> {
+impl<F: Fn(Bytes) -> Bytes + Unpin> HttpBody for WrappedBody<F> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -3,7 +3,7 @@
 //! the client likes.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -16,7 +16,8 @@ pub(super) struct Drain {
     timer: LazyTimer,
 }
 
-/// A timer that exists from the first wait on.
+/// A timer that exists from the first wait on. A later deadline does not move
+/// it, since that costs more than to wake up once in vain.
 #[derive(Default)]
 pub(super) struct LazyTimer(Option<Pin<Box<Sleep>>>);
 
@@ -25,10 +26,16 @@ impl LazyTimer {
         let timer = self
             .0
             .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if timer.deadline() != deadline {
+        if deadline < timer.deadline() {
             timer.as_mut().reset(deadline);
         }
-        timer.as_mut().poll(cx)
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if Instant::now() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
     }
 }
 

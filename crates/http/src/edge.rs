@@ -12,9 +12,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 use super::attend::attend;
-use super::connections::{
-    Caps, ClientConnection, ClientConnections, CloseOrder, ConnectionSlot, Spares,
-};
+use super::connections::{Caps, ClientConnection, ClientConnections, CloseOrder, Spares};
 use super::error::{ApiError, Code};
 use super::framing::{FramingError, HeadLimits};
 use super::revoked;
@@ -252,23 +250,13 @@ impl Edge {
                     local,
                     connection: slot.connection.clone(),
                 };
-                self.spawn(socket, peer, slot);
+                let stream = ClientStream::new(socket, self.limits.clone());
+                self.tasks
+                    .spawn(attend(self.site.clone(), peer, stream, slot));
             }
             Err(error) => debug!(%remote, %error, "connection lost before its first byte"),
         }
         short
-    }
-
-    fn spawn(&self, socket: TcpStream, peer: ClientPeer, slot: ConnectionSlot) {
-        let stream = ClientStream::new(socket, self.limits.clone());
-        let remote = peer.remote;
-        let attended = attend(self.site.clone(), peer, stream, self.limits.clone());
-        self.tasks.spawn(async move {
-            if let Err(error) = attended.await {
-                debug!(%remote, %error, "connection ended early");
-            }
-            drop(slot);
-        });
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::{KEEP_ALIVE, comment, event, events, quiet};
+use super::mcp::{KEEP_ALIVE, comment, event, events};
 use fleet::Fleet;
 use fleet::registry::Registry;
 use gateway::Renames;
@@ -88,10 +88,10 @@ impl Feed {
         if !known {
             reader.start_over(last.is_some());
         }
-        quiet(events(stream::unfold(reader, |mut reader| async {
+        events(stream::unfold(reader, |mut reader| async {
             let next = reader.next().await?;
             Some((next, reader))
-        })))
+        }))
     }
 
     fn id(&self, number: u64) -> String {

@@ -1,14 +1,17 @@
-//! Finds where one HTTP/1 request ends and the next begins, more strictly than
-//! the parser behind it: a request that two parsers could read in two ways is
-//! refused, so that nothing can be smuggled past a proxy in front of us.
-//!
-//! Bodies are only counted, never copied.
+//! Splits the bytes of a client into HTTP/1 requests. A request that two
+//! parsers could read in two ways is refused, so that nothing can be smuggled
+//! past a proxy in front of us.
 
 mod chunk;
 mod head;
 
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
 use chunk::ChunkPosition;
-use head::RequestHead;
+use head::{HeadScan, KnownHead};
+pub use head::{RequestHead, ResponseContext};
 
 /// The limits on a request head.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +26,6 @@ impl Default for HeadLimits {
         HeadLimits {
             head_bytes: 32 * 1024,
             uri_bytes: 8 * 1024,
-            // hyper's own limit; beyond it hyper would respond without a body.
             header_lines: 100,
         }
     }
@@ -64,52 +66,65 @@ pub enum FramingError {
     Chunk,
 }
 
-/// How many bytes may pass, and why the rest may not.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Scan {
-    pub pass: usize,
-    pub stop: Option<ScanStop>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub enum ScanStop {
-    /// The rest is the beginning of a head: scan it again, with more bytes.
-    Head,
-    Fault(FramingError),
-}
-
+/// The way the end of a request's body is found.
 #[derive(Debug)]
-pub struct RequestFraming {
-    limits: HeadLimits,
-    state: FramingState,
-    heads: u64,
-    body_bytes: u64,
-}
-
-#[derive(Debug)]
-enum FramingState {
-    Head(RequestHead),
-    Sized { left: u64 },
+pub enum BodyFraming {
+    /// The bytes that are left of a body whose length the head states.
+    Sized(u64),
     Chunked(ChunkPosition),
 }
 
-impl RequestFraming {
-    pub fn new(limits: HeadLimits) -> RequestFraming {
-        RequestFraming {
+impl BodyFraming {
+    /// The bytes that are left, if the head stated a length.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            BodyFraming::Sized(left) => Some(*left),
+            BodyFraming::Chunked(_) => None,
+        }
+    }
+}
+
+/// The next part of a body.
+#[derive(Debug)]
+pub enum BodyPart {
+    Data(Bytes),
+    /// More bytes must arrive first.
+    Missing,
+    End,
+}
+
+/// Reads requests, one after another: a head, then its body.
+#[derive(Debug)]
+pub struct RequestDecoder {
+    limits: HeadLimits,
+    scan: HeadScan,
+    /// The body that is being read.
+    body: Option<BodyFraming>,
+    heads: u64,
+    body_bytes: u64,
+    known: Option<KnownHead>,
+}
+
+impl RequestDecoder {
+    pub fn new(limits: HeadLimits) -> RequestDecoder {
+        RequestDecoder {
             limits,
-            state: FramingState::Head(RequestHead::default()),
+            scan: HeadScan::default(),
+            body: None,
             heads: 0,
             body_bytes: 0,
+            known: None,
         }
     }
 
-    /// The number of heads that have passed.
+    /// The number of heads that have been read.
     pub fn heads(&self) -> u64 {
         self.heads
     }
 
-    pub(crate) fn in_body(&self) -> bool {
-        !matches!(self.state, FramingState::Head(_))
+    /// The framing of the body that is being read.
+    pub fn body(&self) -> Option<&BodyFraming> {
+        self.body.as_ref()
     }
 
     /// The bytes of the current body so far.
@@ -117,59 +132,66 @@ impl RequestFraming {
         self.body_bytes
     }
 
-    /// Scans the stream over `bytes`. After [`ScanStop::Head`] the next call
-    /// must begin with the bytes that were not passed.
-    pub fn scan(&mut self, bytes: &[u8]) -> Scan {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            let step = match &mut self.state {
-                FramingState::Head(head) => head.scan(rest, &self.limits),
-                FramingState::Sized { left } => Ok(Some(sized(left, rest))),
-                FramingState::Chunked(chunk) => chunk.scan(rest).map(Some),
-            };
-            let (taken, next) = match step {
-                Ok(Some(step)) => step,
-                Ok(None) => return Scan::stopped(at, ScanStop::Head),
-                Err(fault) => return Scan::stopped(at, ScanStop::Fault(fault)),
-            };
-            at += taken;
-            if self.in_body() {
-                self.body_bytes += taken as u64;
-            } else {
-                self.heads += 1;
-                self.body_bytes = 0;
-            }
-            if let Some(next) = next {
-                self.state = next;
-            }
+    /// Frees what only makes the next head cheaper to read.
+    pub(crate) fn forget(&mut self) {
+        self.known = None;
+    }
+
+    /// Takes the next head from `buffer`; `None` if it is not complete. The
+    /// body before it must have been read.
+    pub fn take_head(
+        &mut self,
+        buffer: &mut BytesMut,
+    ) -> Result<Option<Arc<RequestHead>>, FramingError> {
+        debug_assert!(self.body.is_none(), "a body comes before the next head");
+        let known = self.known.as_ref().filter(|_| !self.scan.has_begun());
+        let found = known.and_then(|known| known.find(buffer));
+        let (size, body) = match found {
+            Some(found) => found,
+            None => match self.scan.scan(buffer, &self.limits)? {
+                Some((size, body)) => {
+                    self.known = Some(self.scan.finish(&buffer[..size])?);
+                    (size, body)
+                }
+                None => return Ok(None),
+            },
+        };
+        let head = self.known.as_ref().map(|known| known.head.clone());
+        if size > head::KEPT {
+            self.known = None;
         }
-        Scan {
-            pass: at,
-            stop: None,
+        drop(buffer.split_to(size));
+        self.heads += 1;
+        self.body = body;
+        self.body_bytes = 0;
+        Ok(head)
+    }
+
+    /// Takes the next part of the body from `buffer`.
+    pub fn take_body(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, FramingError> {
+        let before = buffer.len();
+        let part = match &mut self.body {
+            None => return Ok(BodyPart::End),
+            Some(BodyFraming::Sized(0)) => BodyPart::End,
+            Some(BodyFraming::Sized(left)) => {
+                take_data(left, buffer).map_or(BodyPart::Missing, BodyPart::Data)
+            }
+            Some(BodyFraming::Chunked(position)) => position.take(buffer)?,
+        };
+        self.body_bytes += (before - buffer.len()) as u64;
+        let over = matches!(self.body, Some(BodyFraming::Sized(0)));
+        if over || matches!(part, BodyPart::End) {
+            self.body = None;
         }
+        Ok(part)
     }
 }
 
-impl Scan {
-    fn stopped(pass: usize, stop: ScanStop) -> Scan {
-        Scan {
-            pass,
-            stop: Some(stop),
-        }
-    }
-}
-
-/// Bytes consumed, and the next state if it changes.
-type FramingStep = (usize, Option<FramingState>);
-
-fn sized(left: &mut u64, bytes: &[u8]) -> FramingStep {
-    let taken = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-    *left -= taken as u64;
-    (
-        taken,
-        (*left == 0).then(|| FramingState::Head(RequestHead::default())),
-    )
+/// Takes at most `left` bytes, and counts them down.
+fn take_data(left: &mut u64, buffer: &mut BytesMut) -> Option<Bytes> {
+    let size = usize::try_from(*left).map_or(buffer.len(), |left| left.min(buffer.len()));
+    *left -= size as u64;
+    (size > 0).then(|| buffer.split_to(size).freeze())
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::Limited;
-use hyper::body::Body as _;
 use tracing::{debug, error};
 
 use super::api::{AccessRule, access_rule};
@@ -203,7 +203,7 @@ pub(super) enum BodyLength {
 }
 
 impl BodyLength {
-    pub(super) fn of(body: &impl hyper::body::Body) -> BodyLength {
+    pub(super) fn of(body: &impl HttpBody) -> BodyLength {
         match body.size_hint().exact() {
             _ if body.is_end_stream() => BodyLength::None,
             Some(bytes) => BodyLength::Known(bytes),

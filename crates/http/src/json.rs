@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 /// Reads the whole body. The guard has bounded it.
 pub(crate) async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
 where
-    B: hyper::body::Body<Data = Bytes, Error: Into<axum::BoxError>>,
+    B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>>,
 {
     match body.collect().await {
         Ok(whole) => Ok(whole.to_bytes()),

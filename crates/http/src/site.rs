@@ -7,21 +7,23 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, HttpBody as _};
 use axum::response::{IntoResponse, Response};
 use http::{Method, Request, Uri};
-use hyper::body::{Body as _, Incoming};
 use tower::Service;
 
 use super::edge::ClientPeer;
+use super::framing::RequestHead;
 use super::guard::{BodyLength, Guard, LoggedPath, RequestInfo, RequestLog};
 use super::json::read_body;
 use super::mcp::{McpApi, McpEndpoint, is_keyed};
+use super::request_body::RequestBody;
 
 /// The size of a response that is sent without waiting for others.
 const BURST: u64 = 64 * 1024;
 
-/// Boxed where it begins: each function that takes a future moves it, and hyper
-/// keeps room for the largest kind for as long as a client is connected.
+/// Boxed where it begins: each function that takes a future moves it, and the
+/// task of a connection would keep room for the largest kind.
 pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
 pub struct Site {
@@ -56,18 +58,29 @@ impl Site {
 
     pub(super) fn answer(
         &self,
-        mut request: Request<Incoming>,
+        head: Arc<RequestHead>,
+        body: RequestBody,
         peer: ClientPeer,
     ) -> ResponseFuture {
-        if let Some(uri) = without_slash(request.uri()) {
-            *request.uri_mut() = uri;
-        }
+        let uri = without_slash(&head.uri);
         if let Some(way) = &self.mcp
-            && request.method() == Method::POST
-            && let Some(endpoint) = way.mcp.endpoint(request.uri())
+            && head.method == Method::POST
+            && let Some(endpoint) = way.mcp.endpoint(uri.as_ref().unwrap_or(&head.uri))
         {
-            return Box::pin(way.clone().post(endpoint, request, peer));
+            return Box::pin(way.clone().post(endpoint, head, uri, body, peer));
         }
+        let RequestHead {
+            method,
+            uri: given,
+            version,
+            headers,
+            ..
+        } = Arc::unwrap_or_clone(head);
+        let mut request = Request::new(Body::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri.unwrap_or(given);
+        *request.version_mut() = version;
+        *request.headers_mut() = headers;
         request.extensions_mut().insert(peer);
         Box::pin(self.router.clone().call(request))
     }
@@ -95,16 +108,17 @@ impl ShortWay {
     async fn post(
         self: Arc<ShortWay>,
         endpoint: McpEndpoint,
-        request: Request<Incoming>,
+        head: Arc<RequestHead>,
+        uri: Option<Uri>,
+        body: RequestBody,
         peer: ClientPeer,
     ) -> Result<Response, Infallible> {
-        let (parts, body) = request.into_parts();
         let length = BodyLength::of(&body);
-        let seen = RequestLog::new(&parts.method, LoggedPath::Known(endpoint.path()));
+        let seen = RequestLog::new(&head.method, LoggedPath::Known(endpoint.path()));
         let info = RequestInfo {
-            method: &parts.method,
-            uri: &parts.uri,
-            headers: &parts.headers,
+            method: &head.method,
+            uri: uri.as_ref().unwrap_or(&head.uri),
+            headers: &head.headers,
             length,
             local: Some(peer.local_ip()),
             remote: Some(peer.remote.ip()),
@@ -127,7 +141,7 @@ impl ShortWay {
                     BodyLength::None | BodyLength::Known(_) => read_body(body).await,
                 }
             };
-            mcp.post(&caller, &parts.headers, body).await
+            mcp.post(&caller, &head.headers, body).await
         });
         let response = seen.handled(passed.public, work).await;
         // Responses that are ready together are sent together: waking a client

@@ -1,30 +1,25 @@
-//! A client's socket as the HTTP parser sees it: heads arrive whole and
-//! checked, and a client that is too slow is cut off.
-//!
-//! [`REFUSED_HEAD`] replaces a refused head, so that the refusal is sent in its
-//! turn, after the responses to earlier requests.
+//! A client's socket: reads requests and writes responses, and cuts off a
+//! client that is too slow at either.
 
-use std::io;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::drain::{Drain, LazyTimer};
 use super::edge::EdgeLimits;
-use super::framing::{FramingError, RequestFraming, ScanStop};
+use super::framing::{BodyFraming, BodyPart, FramingError, RequestDecoder, RequestHead};
+use super::outgoing::Outgoing;
 
-/// The path of the request that replaces a refused one. A client that requests
-/// it itself does no harm: it works only after a refusal.
-pub(super) const REFUSED_PATH: &str = "/.refused";
-const REFUSED_HEAD: &[u8] =
-    b"GET /.refused HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+/// The least and the most that one read asks for.
+const READ: usize = 8 * 1024;
+const MOST: u64 = 256 * 1024;
 
 /// How long, and how much, we read from a client that is still sending after
 /// our last response; closing at once would reset the connection and could
@@ -32,44 +27,33 @@ const REFUSED_HEAD: &[u8] =
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
-/// The state of the stream while hyper owns it.
-#[derive(Default)]
-pub(super) struct ConnectionState {
-    refusal: OnceLock<FramingError>,
-    at_rest: AtomicBool,
-}
+/// The rest of an unread body that is dropped to use the connection again.
+const SKIPPED: u64 = 64 * 1024;
 
-impl ConnectionState {
-    /// Why the connection's last request was refused, if it was.
-    pub(super) fn refusal(&self) -> Option<FramingError> {
-        self.refusal.get().copied()
-    }
-
-    /// Between two requests, with all of hyper's output written.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.at_rest.load(Ordering::Relaxed)
-    }
-}
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(super) struct ClientStream {
     socket: TcpStream,
     limits: Arc<EdgeLimits>,
-    framing: RequestFraming,
-    /// An incomplete head, or bytes that are cleared but not yet consumed.
-    held: BytesMut,
-    cleared: usize,
-    shared: Arc<ConnectionState>,
-    end: Option<StreamEnd>,
-    read_wait: Wait,
+    decoder: RequestDecoder,
+    /// Bytes that have arrived and are not yet read as a part of a request.
+    buffer: BytesMut,
+    /// The client waits for a `100 Continue`.
+    continue_expected: bool,
+    /// No further request can be found in the client's bytes.
+    broken: bool,
+    wait: Wait,
+    /// The response that is being written.
+    pub(super) out: Outgoing,
     drain: Drain,
-    linger: Option<usize>,
 }
 
-/// Why nothing more is read from the client.
-#[derive(Clone, Copy)]
-enum StreamEnd {
-    Refused,
-    Broken(io::ErrorKind),
+/// The beginning of a request, or the reason that there is none.
+pub(super) enum NextRequest {
+    Head(Arc<RequestHead>),
+    Refused(FramingError),
+    /// The client has disconnected, or has been idle for too long.
+    Closed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,8 +61,6 @@ enum Phase {
     FirstByte,
     Head,
     Body,
-    /// Between requests, or while a response is being made: only the task of
-    /// the connection knows which, and watches it.
     Idle,
 }
 
@@ -86,57 +68,163 @@ impl ClientStream {
     pub(super) fn new(socket: TcpStream, limits: Arc<EdgeLimits>) -> ClientStream {
         ClientStream {
             socket,
-            framing: RequestFraming::new(limits.head),
+            decoder: RequestDecoder::new(limits.head),
             limits,
-            held: BytesMut::new(),
-            cleared: 0,
-            shared: Arc::default(),
-            end: None,
-            read_wait: Wait::default(),
+            buffer: BytesMut::new(),
+            continue_expected: false,
+            broken: false,
+            wait: Wait::default(),
+            out: Outgoing::default(),
             drain: Drain::default(),
-            linger: None,
         }
     }
 
-    pub(super) fn shared(&self) -> &Arc<ConnectionState> {
-        &self.shared
-    }
-
-    /// Takes back bytes that were not used; the next read returns them first.
-    pub(super) fn put_back(&mut self, bytes: &[u8]) {
-        debug_assert!(self.held.is_empty(), "only at rest");
-        self.held.extend_from_slice(bytes);
-        self.cleared = bytes.len();
-    }
-
-    /// Whether the client sends anything; false if it has disconnected.
-    pub(super) async fn more(&mut self) -> bool {
-        self.cleared > 0 || matches!(self.socket.peek(&mut [0]).await, Ok(1..))
-    }
-
-    /// Returns when the client has disconnected, or never if it has sent
-    /// something: then only a failing write can detect it.
-    pub(super) async fn gone(&mut self) {
-        if self.more().await {
-            std::future::pending().await
+    /// Reads the next head. The body before it must have been read.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<NextRequest>> {
+        loop {
+            match self.decoder.take_head(&mut self.buffer) {
+                Ok(Some(head)) => {
+                    self.continue_expected = head.expects_continue && self.decoder.body().is_some();
+                    return Poll::Ready(Ok(NextRequest::Head(head)));
+                }
+                Ok(None) => {}
+                Err(fault) => return Poll::Ready(Ok(self.refuse(fault))),
+            }
+            match self.poll_fill(cx)? {
+                Poll::Ready(0) => return Poll::Ready(Ok(NextRequest::Closed)),
+                Poll::Ready(_) => {}
+                Poll::Pending => {
+                    let next = match ready!(self.poll_patience(cx)) {
+                        Phase::Head => self.refuse(FramingError::HeadTimeout),
+                        _ => NextRequest::Closed,
+                    };
+                    return Poll::Ready(Ok(next));
+                }
+            }
         }
     }
 
-    fn set_at_rest(&self) {
-        let rests = self.phase() == Phase::Idle && self.end.is_none() && self.linger.is_none();
-        self.shared.at_rest.store(rests, Ordering::Relaxed);
+    fn refuse(&mut self, fault: FramingError) -> NextRequest {
+        self.broken = true;
+        NextRequest::Refused(fault)
     }
 
-    fn set_active(&self) {
-        self.shared.at_rest.store(false, Ordering::Relaxed);
+    /// The body of the current request, if all of it has arrived.
+    pub(super) fn take_whole_body(&mut self) -> Option<Bytes> {
+        match self.decoder.body() {
+            None => Some(Bytes::new()),
+            Some(BodyFraming::Sized(left)) if *left <= self.buffer.len() as u64 => {
+                match self.decoder.take_body(&mut self.buffer) {
+                    Ok(BodyPart::Data(whole)) => Some(whole),
+                    _ => None,
+                }
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The bytes that are left of the current body, if its head states them.
+    pub(super) fn body_length(&self) -> Option<u64> {
+        self.decoder.body().map_or(Some(0), BodyFraming::length)
+    }
+
+    /// The number of the current request on this connection.
+    pub(super) fn request_number(&self) -> u64 {
+        self.decoder.heads()
+    }
+
+    /// Reads a part of the current body; `None` at its end.
+    pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            if self.broken {
+                return Poll::Ready(Some(Err(io::ErrorKind::InvalidData.into())));
+            }
+            match self.decoder.take_body(&mut self.buffer) {
+                Ok(BodyPart::Data(data)) => return Poll::Ready(Some(Ok(data))),
+                Ok(BodyPart::End) => return Poll::Ready(None),
+                Ok(BodyPart::Missing) => {}
+                Err(_) => return Poll::Ready(Some(Err(self.fail(io::ErrorKind::InvalidData)))),
+            }
+            if std::mem::take(&mut self.continue_expected) {
+                // Best effort: a client that gets none sends the body all the same.
+                let _ = self.socket.try_write(CONTINUE);
+            }
+            let failure = match self.poll_fill(cx) {
+                Poll::Ready(Ok(1..)) => continue,
+                Poll::Ready(Ok(0)) => io::ErrorKind::UnexpectedEof,
+                Poll::Ready(Err(error)) => error.kind(),
+                Poll::Pending => {
+                    ready!(self.poll_patience(cx));
+                    io::ErrorKind::TimedOut
+                }
+            };
+            return Poll::Ready(Some(Err(self.fail(failure))));
+        }
+    }
+
+    fn fail(&mut self, kind: io::ErrorKind) -> io::Error {
+        self.broken = true;
+        kind.into()
+    }
+
+    /// Whether another request can follow: drops the rest of a body that was
+    /// not read, if it is short and has arrived.
+    pub(super) fn skip_body(&mut self, cx: &mut Context<'_>) -> bool {
+        // A client that waits for `100 Continue` may send the body or not.
+        if self.continue_expected {
+            return false;
+        }
+        let limit = self.decoder.body_bytes() + SKIPPED;
+        while self.decoder.body().is_some() && self.decoder.body_bytes() < limit {
+            if !matches!(self.poll_body(cx), Poll::Ready(None | Some(Ok(_)))) {
+                return false;
+            }
+        }
+        !self.broken && self.decoder.body().is_none()
+    }
+
+    /// Ready when the client has disconnected; never if it has sent more: then
+    /// only a failing write can detect it.
+    pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.broken || self.decoder.body().is_some() || !self.buffer.is_empty() {
+            return Poll::Pending;
+        }
+        match self.socket.poll_peek(cx, &mut ReadBuf::new(&mut [0])) {
+            Poll::Ready(Ok(1..)) | Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => Poll::Ready(()),
+        }
+    }
+
+    /// Frees the memory for requests and responses. Allocating it again costs a little.
+    pub(super) fn release(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
+        self.out.release();
+        self.decoder.forget();
+    }
+
+    /// Reads into the buffer; zero at the end of the client's bytes.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.buffer.capacity() == 0 {
+            // An idle connection has no buffer until there are bytes for it.
+            ready!(self.socket.poll_read_ready(cx))?;
+        }
+        let wanted = match self.decoder.body() {
+            Some(BodyFraming::Sized(left)) => (*left).clamp(READ as u64, MOST) as usize,
+            _ => READ,
+        };
+        self.buffer
+            .reserve(wanted.saturating_sub(self.buffer.len()).max(READ / 2));
+        pin!(self.socket.read_buf(&mut self.buffer)).poll(cx)
     }
 
     fn phase(&self) -> Phase {
-        if self.framing.in_body() {
+        if self.decoder.body().is_some() {
             Phase::Body
-        } else if !self.held.is_empty() {
+        } else if !self.buffer.is_empty() {
             Phase::Head
-        } else if self.framing.heads() == 0 {
+        } else if self.decoder.heads() == 0 {
             Phase::FirstByte
         } else {
             Phase::Idle
@@ -146,189 +234,76 @@ impl ClientStream {
     /// Ready when the wait for the client has reached its limit.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<Phase> {
         let phase = self.phase();
+        let what = (phase as u8, self.decoder.heads());
         let limit = match phase {
             Phase::FirstByte => self.limits.first_byte,
             Phase::Head => self.limits.header,
             Phase::Body => {
-                let earned = self.framing.body_bytes() * 1000 / self.limits.body_rate.max(1);
+                let earned = self.decoder.body_bytes() * 1000 / self.limits.body_rate.max(1);
                 let earned = self.limits.body_grace + Duration::from_millis(earned);
                 self.limits.body.min(earned)
             }
-            Phase::Idle => return Poll::Pending,
-        };
-        let what = (phase as u8, self.framing.heads());
-        self.read_wait.poll(cx, what, limit).map(|()| phase)
-    }
-
-    /// Clears the new bytes in `buf` from `start` on, or holds them back.
-    fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
-        let stop = if self.held.is_empty() {
-            let scan = self.framing.scan(&buf.filled()[start..]);
-            let cut = start + scan.pass;
-            if scan.stop == Some(ScanStop::Head) {
-                self.held.extend_from_slice(&buf.filled()[cut..]);
+            Phase::Idle => {
+                let rest = self.limits.rest.min(self.limits.idle);
+                if self.buffer.capacity() > 0 {
+                    ready!(self.wait.poll(cx, what, rest));
+                    self.release();
+                }
+                self.limits.idle
             }
-            buf.set_filled(cut);
-            scan.stop
-        } else {
-            self.held.extend_from_slice(&buf.filled()[start..]);
-            buf.set_filled(start);
-            let scan = self.framing.scan(&self.held);
-            self.cleared = scan.pass;
-            scan.stop
         };
-        match stop {
-            Some(ScanStop::Fault(_)) if self.framing.in_body() => {
-                self.held.truncate(self.cleared);
-                self.end = Some(StreamEnd::Broken(io::ErrorKind::InvalidData));
+        self.wait.poll(cx, what, limit).map(|()| phase)
+    }
+
+    /// Writes all of `out`. Fails if the client reads too slowly.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.out.is_empty() {
+            let mut slices = [IoSlice::new(&[]); Outgoing::AT_ONCE];
+            let slices = self.out.slices(&mut slices);
+            match Pin::new(&mut self.socket).poll_write_vectored(cx, slices) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(written)) => {
+                    self.drain.took(written);
+                    self.out.advance(written);
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    let (stall, rate) = (self.limits.write_stall, self.limits.write_rate);
+                    ready!(self.drain.poll(cx, stall, rate));
+                    // Otherwise the kernel would continue to offer the queued
+                    // data to a client that does not read it.
+                    let _ = self.socket.set_zero_linger();
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
             }
-            Some(ScanStop::Fault(fault)) => self.refuse(fault),
-            Some(ScanStop::Head) | None => {}
         }
-    }
-
-    fn refuse(&mut self, fault: FramingError) {
-        // Set once: the first refusal ends the reading.
-        let _ = self.shared.refusal.set(fault);
-        self.held.truncate(self.cleared);
-        self.held.extend_from_slice(REFUSED_HEAD);
-        self.cleared = self.held.len();
-        self.end = Some(StreamEnd::Refused);
-    }
-
-    fn poll_read_socket(
-        &mut self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if let Poll::Ready(done) = Pin::new(&mut self.socket).poll_read(cx, buf) {
-            return Poll::Ready(done);
-        }
-        match ready!(self.poll_patience(cx)) {
-            Phase::Head => self.refuse(FramingError::HeadTimeout),
-            Phase::Body => self.end = Some(StreamEnd::Broken(io::ErrorKind::TimedOut)),
-            Phase::FirstByte | Phase::Idle => {}
-        }
+        self.drain.over();
         Poll::Ready(Ok(()))
     }
 
-    /// Fails a write to a client that reads its response too slowly.
-    fn watch_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        outcome: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(done) = outcome {
-            self.drain.took(done.as_ref().map_or(0, |bytes| *bytes));
-            return Poll::Ready(done);
-        }
-        let (stall, rate) = (self.limits.write_stall, self.limits.write_rate);
-        ready!(self.drain.poll(cx, stall, rate));
-        // Otherwise the kernel would continue to offer the queued data to a
-        // client that does not read it.
-        let _ = self.socket.set_zero_linger();
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    /// Ends the connection after the last response.
+    pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 
-    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut scratch = [0; 8 * 1024];
-        while let Some(left) = self.linger.filter(|left| *left > 0) {
-            let mut buf = ReadBuf::new(&mut scratch);
-            match Pin::new(&mut self.socket).poll_read(cx, &mut buf) {
-                Poll::Pending => return self.read_wait.poll(cx, (u8::MAX, 0), LINGER),
-                Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
-                    self.linger = Some(left.saturating_sub(buf.filled().len()));
-                }
+    /// Whether the client may still be sending.
+    pub(super) fn has_unread(&self) -> bool {
+        self.broken || self.decoder.body().is_some()
+    }
+
+    /// Reads what the client is still sending, within limits, so that the last
+    /// response reaches it; `read` counts the bytes.
+    pub(super) fn poll_linger(&mut self, cx: &mut Context<'_>, read: &mut usize) -> Poll<()> {
+        while *read < LINGER_BYTES {
+            self.buffer.clear();
+            self.buffer.reserve(READ);
+            match pin!(self.socket.read_buf(&mut self.buffer)).poll(cx) {
+                Poll::Pending => return self.wait.poll(cx, (u8::MAX, 0), LINGER),
+                Poll::Ready(Ok(bytes @ 1..)) => *read += bytes,
                 Poll::Ready(_) => break,
             }
         }
         Poll::Ready(())
-    }
-}
-
-impl AsyncRead for ClientStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let me = self.get_mut();
-        loop {
-            if me.cleared > 0 {
-                let taken = me.cleared.min(buf.remaining());
-                buf.put_slice(&me.held[..taken]);
-                me.held.advance(taken);
-                me.cleared -= taken;
-                return Poll::Ready(Ok(()));
-            }
-            match me.end {
-                // The refusal closes the connection; an end of file here would
-                // cancel it.
-                Some(StreamEnd::Refused) => return Poll::Pending,
-                Some(StreamEnd::Broken(kind)) => return Poll::Ready(Err(kind.into())),
-                None => {}
-            }
-            let start = buf.filled().len();
-            ready!(me.poll_read_socket(cx, buf))?;
-            if me.end.is_some() {
-                continue;
-            }
-            if buf.filled().len() == start {
-                return Poll::Ready(Ok(()));
-            }
-            me.set_active();
-            me.inspect(buf, start);
-            if buf.filled().len() > start {
-                return Poll::Ready(Ok(()));
-            }
-        }
-    }
-}
-
-impl AsyncWrite for ClientStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let me = self.get_mut();
-        me.set_active();
-        let outcome = Pin::new(&mut me.socket).poll_write(cx, bytes);
-        me.watch_write(cx, outcome)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let me = self.get_mut();
-        me.set_active();
-        let outcome = Pin::new(&mut me.socket).poll_write_vectored(cx, parts);
-        me.watch_write(cx, outcome)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let me = self.get_mut();
-        // hyper flushes when it has nothing left to write.
-        me.drain.over();
-        me.set_at_rest();
-        Pin::new(&mut me.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let me = self.get_mut();
-        me.set_active();
-        if me.linger.is_none() {
-            ready!(Pin::new(&mut me.socket).poll_shutdown(cx))?;
-            let unread = me.end.is_some() || me.framing.in_body();
-            me.linger = Some(if unread { LINGER_BYTES } else { 0 });
-        }
-        me.poll_linger(cx).map(Ok)
     }
 }
 

@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::time::Duration;
+use std::task::Context;
 
-use axum::body::Body;
-use axum::response::Response;
-use http::{HeaderValue, header};
-use hyper::body::Body as _;
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use futures_util::task::AtomicWaker;
 
 use super::{ClientConnections, UNKNOWN_OWNER, tag};
-use crate::counted::WrappedBody;
 use crate::error::ApiError;
 use crate::principal::Principal;
 
@@ -32,13 +26,6 @@ pub(crate) enum CloseOrder {
     Cut = 2,
 }
 
-/// A message to the task of a connection.
-pub(crate) enum ConnectionSignal {
-    Order(CloseOrder),
-    /// The task itself writes this response, instead of hyper.
-    Write(Box<Response>),
-}
-
 pub(crate) struct ClientConnection {
     pub(super) id: u64,
     home: Arc<ClientConnections>,
@@ -54,9 +41,8 @@ pub(crate) struct ClientConnection {
     retiring: AtomicU64,
     /// The strongest [`CloseOrder`] so far.
     order: AtomicU8,
-    /// A response that hyper must not write.
-    handed: Mutex<Option<Box<Response>>>,
-    wake: Notify,
+    /// Wakes its task for a new order.
+    task: AtomicWaker,
 }
 
 impl ClientConnection {
@@ -70,8 +56,7 @@ impl ClientConnection {
             streaming: AtomicBool::new(false),
             retiring: AtomicU64::new(0),
             order: AtomicU8::new(0),
-            handed: Mutex::default(),
-            wake: Notify::new(),
+            task: AtomicWaker::new(),
         }
     }
 
@@ -105,32 +90,24 @@ impl ClientConnection {
         self.busy.store(true, Ordering::Relaxed);
     }
 
-    fn end(&self) {
+    /// The response has been sent or, if its length is known, only the client
+    /// delays it.
+    pub(crate) fn end(&self) {
         self.since.store(self.home.now(), Ordering::Relaxed);
         self.streaming.store(false, Ordering::Relaxed);
         self.busy.store(false, Ordering::Relaxed);
     }
 
-    /// The connection is idle again when the response has been sent or, if its
-    /// length is known, when only the client delays it.
-    pub(crate) fn answered(self: &Arc<Self>, mut response: Response) -> Response {
-        // The response announces it: otherwise the client may send its next
-        // request into a connection that is being closed.
-        if self.retiring.load(Ordering::Relaxed) != 0 || self.is_finishing() {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(header::CONNECTION, close);
-        }
-        if response.body().size_hint().exact().is_some() {
-            self.end();
-            return response;
-        }
+    /// The response is a stream, and the connection busy until it ends.
+    pub(crate) fn begin_stream(&self) {
         self.streaming.store(true, Ordering::Relaxed);
-        let running = RunningStream(self.clone());
-        let each = move |data| {
-            let _held = &running;
-            data
-        };
-        response.map(|body| Body::new(WrappedBody { body, each }))
+    }
+
+    /// Whether the current response is the last. The response announces it:
+    /// otherwise the client may send its next request into a connection that is
+    /// being closed.
+    pub(crate) fn is_last_response(&self) -> bool {
+        self.retiring.load(Ordering::Relaxed) != 0 || self.is_finishing()
     }
 
     /// Marks it to end with its next response. Returns the order that is safe
@@ -169,62 +146,18 @@ impl ClientConnection {
         }
     }
 
-    /// The time without a request; `None` while one is handled.
-    pub(crate) fn idle(&self) -> Option<Duration> {
-        let idle = self.home.now().saturating_sub(self.since());
-        (!self.is_busy()).then(|| Duration::from_millis(idle))
-    }
-
-    /// Gives the task a response to write by itself.
-    pub(crate) fn hand_over(&self, response: Response) {
-        *self.handed.lock() = Some(Box::new(response));
-        self.wake.notify_one();
-    }
-
     pub(super) fn order(&self, order: CloseOrder) {
         self.order.fetch_max(order as u8, Ordering::AcqRel);
-        self.wake.notify_one();
+        self.task.wake();
     }
 
-    /// The next order that is stronger than `obeyed`.
-    pub(crate) async fn ordered(&self, obeyed: Option<CloseOrder>) -> CloseOrder {
-        loop {
-            if let Some(order) = self.new_order(obeyed) {
-                return order;
-            }
-            self.wake.notified().await;
-        }
-    }
-
-    /// The next signal for its task.
-    pub(crate) async fn signal(&self, obeyed: Option<CloseOrder>) -> ConnectionSignal {
-        loop {
-            if let Some(order) = self.new_order(obeyed) {
-                return ConnectionSignal::Order(order);
-            }
-            let handed = self.handed.lock().take();
-            if let Some(response) = handed {
-                return ConnectionSignal::Write(response);
-            }
-            self.wake.notified().await;
-        }
-    }
-
-    fn new_order(&self, obeyed: Option<CloseOrder>) -> Option<CloseOrder> {
-        let order = match self.order.load(Ordering::Acquire) {
+    /// The strongest order so far; a stronger one wakes the task of `cx`.
+    pub(crate) fn poll_order(&self, cx: &Context<'_>) -> Option<CloseOrder> {
+        self.task.register(cx.waker());
+        match self.order.load(Ordering::Acquire) {
             2.. => Some(CloseOrder::Cut),
             1 => Some(CloseOrder::Finish),
             0 => None,
-        };
-        order.filter(|_| order > obeyed)
-    }
-}
-
-/// The stream of a response; the connection is busy until it has ended.
-struct RunningStream(Arc<ClientConnection>);
-
-impl Drop for RunningStream {
-    fn drop(&mut self) {
-        self.0.end();
+        }
     }
 }

@@ -1,4 +1,5 @@
-use axum::response::IntoResponse;
+use std::future::poll_fn;
+use std::task::Poll;
 
 use super::*;
 
@@ -175,14 +176,12 @@ async fn e7_a_connection_is_finished_before_it_is_cut() {
     slot.connection.begin();
     all.retire(its);
     assert!(!slot.connection.is_finishing(), "its answer says so");
-    let stream = axum::body::Body::from_stream(futures_util::stream::pending::<
-        Result<axum::body::Bytes, std::io::Error>,
-    >());
-    let answer = slot.connection.answered(stream.into_response());
-    assert_eq!(answer.headers()["connection"], "close");
+    assert!(slot.connection.is_last_response());
+    slot.connection.begin_stream();
+    let order = || poll_fn(|cx| Poll::Ready(slot.connection.poll_order(cx)));
+    assert_eq!(order().await, None);
     all.retire(its);
-    assert_eq!(slot.connection.ordered(None).await, CloseOrder::Finish);
+    assert_eq!(order().await, Some(CloseOrder::Finish));
     slot.connection.order(CloseOrder::Cut);
-    let order = slot.connection.ordered(Some(CloseOrder::Finish)).await;
-    assert_eq!(order, CloseOrder::Cut);
+    assert_eq!(order().await, Some(CloseOrder::Cut));
 }

@@ -1,12 +1,13 @@
-//! A chunked body: finds only where its chunks begin and end.
+//! A chunked body.
 
-use super::head::RequestHead;
-use super::{FramingError, FramingState, FramingStep, sized};
+use bytes::{Buf, BytesMut};
+
+use super::{BodyPart, FramingError, take_data};
 
 /// The position in a chunked body. Extensions and trailers are refused: no
 /// client sends them, and parsers disagree about them.
 #[derive(Debug)]
-pub(super) enum ChunkPosition {
+pub enum ChunkPosition {
     Size { digits: u8, size: u64 },
     SizeLf { size: u64 },
     Data { left: u64 },
@@ -17,25 +18,28 @@ pub(super) enum ChunkPosition {
 }
 
 impl ChunkPosition {
-    pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<FramingStep, FramingError> {
-        let mut at = 0;
-        while at < bytes.len() {
+    pub(super) const START: ChunkPosition = ChunkPosition::Size { digits: 0, size: 0 };
+
+    /// Takes the data of the next chunk, as far as it has arrived.
+    pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, FramingError> {
+        loop {
             if let ChunkPosition::Data { left } = self {
-                let (taken, done) = sized(left, &bytes[at..]);
-                at += taken;
-                if done.is_some() {
+                let data = take_data(left, buffer);
+                if *left == 0 {
                     *self = ChunkPosition::DataCr;
                 }
-                continue;
+                return Ok(data.map_or(BodyPart::Missing, BodyPart::Data));
             }
-            let byte = bytes[at];
-            at += 1;
-            match self.after(byte)? {
+            let Some(&byte) = buffer.first() else {
+                return Ok(BodyPart::Missing);
+            };
+            let next = self.after(byte)?;
+            buffer.advance(1);
+            match next {
                 Some(next) => *self = next,
-                None => return Ok((at, Some(FramingState::Head(RequestHead::default())))),
+                None => return Ok(BodyPart::End),
             }
         }
-        Ok((at, None))
     }
 
     /// The state after one byte outside chunk data; `None` at the body's end.
@@ -60,7 +64,7 @@ impl ChunkPosition {
             (ChunkPosition::SizeLf { size: 0 }, b'\n') => ChunkPosition::LastCr,
             (ChunkPosition::SizeLf { size }, b'\n') => ChunkPosition::Data { left: *size },
             (ChunkPosition::DataCr, b'\r') => ChunkPosition::DataLf,
-            (ChunkPosition::DataLf, b'\n') => ChunkPosition::Size { digits: 0, size: 0 },
+            (ChunkPosition::DataLf, b'\n') => ChunkPosition::START,
             (ChunkPosition::LastCr, b'\r') => ChunkPosition::LastLf,
             (ChunkPosition::LastLf, b'\n') => return Ok(None),
             _ => return Err(FramingError::Chunk),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-use super::reply::{self, KEEP_ALIVE, comment, events, priming, quiet};
+use super::reply::{self, KEEP_ALIVE, comment, events, priming};
 use gateway::{StreamEvent, StreamReader};
 use wire::era;
 
@@ -124,15 +124,10 @@ impl Follow {
 
     /// The response with the events; holds `guard` while the client reads.
     pub(super) fn response<G: Send + 'static>(self, guard: G) -> Response {
-        let kind = self.kind;
-        let events = events(stream::unfold((self, guard), |(mut follow, guard)| async {
+        events(stream::unfold((self, guard), |(mut follow, guard)| async {
             let next = follow.next().await?;
             Some((next, (follow, guard)))
-        }));
-        match kind {
-            StreamKind::Answer => events,
-            StreamKind::Own | StreamKind::Pipe => quiet(events),
-        }
+        }))
     }
 }
 

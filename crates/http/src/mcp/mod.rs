@@ -17,7 +17,7 @@ mod stateless;
 pub(super) use get::{end_session, stream};
 pub(super) use old_sse::{open_sse, sse_message};
 pub(super) use post::message;
-pub(super) use reply::{KEEP_ALIVE, comment, event, events, quiet};
+pub(super) use reply::{KEEP_ALIVE, comment, event, events};
 
 use std::sync::Arc;
 

@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 
 use super::accept::single;
 use super::post::{McpRefusal, Post, VERSION, not_acceptable};
-use super::reply::quiet;
 use super::stateless;
 use gateway::{Client, ClientRequest, Reply, View, forwardable_capabilities};
 use wire::meta::{RequestEnvelope, member, text};
@@ -64,11 +63,7 @@ pub(super) async fn request(
     };
     let gateway = &post.mcp.gateway;
     let replies = gateway.request_in(view, post.caller, &client, incoming);
-    let answer = stateless::answer(post.accept, replies, status).await;
-    Ok(match method {
-        LISTEN => quiet(answer),
-        _ => answer,
-    })
+    Ok(stateless::answer(post.accept, replies, status).await)
 }
 
 fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), McpRefusal> {

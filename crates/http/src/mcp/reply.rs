@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use hyper::body::{Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 
-use crate::attend::QuietStream;
 use crate::counted::Counted;
 use gateway::MessageBody;
 use wire::sse;
@@ -52,7 +52,7 @@ struct Pieces<P> {
     left: u64,
 }
 
-impl<P: Iterator<Item = Bytes> + Unpin> hyper::body::Body for Pieces<P> {
+impl<P: Iterator<Item = Bytes> + Unpin> HttpBody for Pieces<P> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -93,12 +93,6 @@ where
         (NO_BUFFERING, fixed("no")),
     ];
     (headers, body).into_response()
-}
-
-/// Marks a stream that is open for hours and rarely has an event.
-pub(crate) fn quiet(mut events: Response) -> Response {
-    events.extensions_mut().insert(QuietStream);
-    events
 }
 
 /// One encoded event.
