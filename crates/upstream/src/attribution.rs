@@ -251,7 +251,7 @@ mod tests {
         fn ask(&self, id: &str) -> Option<ServerRequest> {
             let id = RawValue::from_string(id.into()).unwrap();
             let method = "elicitation/create";
-            let request = ServerRequest::new(&id, method, None, self.outbox.clone());
+            let request = ServerRequest::new(&id, method, None, self.outbox.clone().into());
             self.attribution.take(request)
         }
 

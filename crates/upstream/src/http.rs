@@ -82,7 +82,7 @@ impl HttpTransport {
         let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
         let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
         let (gone_sender, gone) = watch::channel(None);
-        let (_, receiver) = Pipe::new(outbox, inbound_sender, options);
+        let (_, receiver) = Pipe::new(outbox.into(), inbound_sender, options);
         let shared = HttpShared {
             endpoint,
             limits: options.limits.clone(),

@@ -122,7 +122,7 @@ fn start(messages: Endpoint, events: Box<Events>, options: &ConnectOptions) -> C
     let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
-    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
+    let (pipe, receiver) = Pipe::new(outbox.into(), inbound_sender, options);
     let stop = CancellationToken::new();
     let sender = Arc::new(SsePoster {
         endpoint: messages,

@@ -35,6 +35,7 @@ mod http;
 mod leftovers;
 mod legacy_sse;
 mod lines;
+mod outbox;
 mod peer;
 mod pending;
 mod permit;
@@ -66,14 +67,10 @@ pub use reply::{ExchangeFailure, is_event_stream};
 
 use gate::CallGate;
 use http::HttpTransport;
+use outbox::Outbox;
 use peer::RequestEncoder;
 use pending::{PendingRequests, RequestResult};
-use permit::OutgoingMessage;
 use pipe::Pipe;
-
-/// Messages to the server that have no pending response: notifications,
-/// cancellations, replies to its own requests.
-pub(crate) type Outbox = mpsc::Sender<OutgoingMessage>;
 
 /// The queue limit of a server's messages that belong to no request.
 const INBOUND_QUEUE: usize = 256;

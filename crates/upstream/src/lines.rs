@@ -5,7 +5,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use config::Redactor;
 
-const CHUNK: usize = 64 << 10;
+/// The least and the most that one read asks for. The most is what a pipe holds.
+const LEAST: usize = 4 << 10;
+const MOST: usize = 64 << 10;
 /// The length limit of a quote from a server in an error.
 const QUOTE: usize = 200;
 
@@ -16,6 +18,8 @@ pub struct LineReader<R> {
     /// The length of the buffer's prefix that contains no newline.
     scanned: usize,
     limit: usize,
+    /// How much the next read asks for: more after a read that got all of it.
+    chunk: usize,
 }
 
 pub enum OutputLine {
@@ -31,6 +35,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             buffer: BytesMut::new(),
             scanned: 0,
             limit,
+            chunk: LEAST,
         }
     }
 
@@ -53,12 +58,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.scanned = 0;
                 return Ok(Some(OutputLine::TooLong(self.buffer.split())));
             }
-            self.buffer.reserve(CHUNK.min(4096.max(self.buffer.len())));
-            if self.source.read_buf(&mut self.buffer).await? == 0 {
+            self.buffer.reserve(self.chunk);
+            let read = self.source.read_buf(&mut self.buffer).await?;
+            if read == 0 {
                 self.scanned = 0;
                 let rest = self.buffer.split();
                 return Ok((!rest.is_empty()).then_some(OutputLine::Whole(rest)));
             }
+            self.chunk = match read >= self.chunk {
+                true => (self.chunk * 2).min(MOST),
+                false => LEAST.max(self.chunk / 2),
+            };
         }
     }
 }

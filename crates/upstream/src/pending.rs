@@ -30,12 +30,22 @@ pub(crate) struct PendingRequests {
 #[derive(Default)]
 struct Waiters {
     by_id: HashMap<u64, Waiter>,
+    /// The number of them that are listens.
+    listens: usize,
     /// Calls whose caller gave up, but that may still run at the server.
     given_up: HashMap<u64, AbandonedRequest>,
     /// Set when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
     /// A task has waited for a request to leave, and may do so again.
     watched: bool,
+}
+
+impl Waiters {
+    fn remove(&mut self, id: u64) -> Option<Waiter> {
+        let waiter = self.by_id.remove(&id)?;
+        self.listens -= usize::from(waiter.listen);
+        Some(waiter)
+    }
 }
 
 struct Waiter {
@@ -127,8 +137,10 @@ impl PendingRequests {
                 beat: beat.clone(),
             },
         );
+        waiters.listens += usize::from(call.is_listen());
         Ok(PendingRequest {
             id,
+            alone: waiters.by_id.len() == waiters.listens + 1,
             pending: self.clone(),
             answer: receiver,
             answered: false,
@@ -143,7 +155,7 @@ impl PendingRequests {
             if !waiters.given_up.is_empty() {
                 waiters.given_up.remove(&id);
             }
-            (waiters.by_id.remove(&id), waiters.watched)
+            (waiters.remove(id), waiters.watched)
         };
         if watched {
             self.left.notify_waiters();
@@ -320,6 +332,7 @@ impl PendingRequests {
         let waiters = {
             let mut inner = self.waiters.lock();
             inner.gone.get_or_insert_with(|| error.clone());
+            inner.listens = 0;
             std::mem::take(&mut inner.by_id)
         };
         for waiter in waiters.into_values() {
@@ -331,6 +344,8 @@ impl PendingRequests {
 
 pub(crate) struct PendingRequest {
     pub id: u64,
+    /// No other request was pending at the start of this one, except for listens.
+    pub alone: bool,
     pending: Arc<PendingRequests>,
     answer: oneshot::Receiver<RequestResult>,
     /// The request was answered, and so is no longer pending.
@@ -356,7 +371,7 @@ impl Drop for PendingRequest {
             return;
         }
         let mut waiters = self.pending.waiters.lock();
-        let gone = waiters.by_id.remove(&self.id);
+        let gone = waiters.remove(self.id);
         if waiters.watched {
             self.pending.left.notify_waiters();
         }

@@ -88,10 +88,7 @@ impl Pipe {
     }
 
     pub(crate) async fn send(&self, message: OutgoingMessage) -> Result<(), UpstreamError> {
-        self.outbox
-            .send(message)
-            .await
-            .map_err(|_| UpstreamError::Lost("the connection ended".into()))
+        self.outbox.send(message).await
     }
 
     pub(crate) async fn request(
@@ -158,7 +155,12 @@ impl Pipe {
         ticket: &mut PendingRequest,
         limit: Option<Duration>,
     ) -> RequestResult {
-        match (self.outbox.try_send(message), limit) {
+        // A call that is alone need not wait for others to be written with it.
+        let sent = match ticket.alone {
+            true => self.outbox.try_send(message),
+            false => self.outbox.queue(message),
+        };
+        match (sent, limit) {
             (Ok(()), _) => {}
             // A server that does not read its stdin fills the queue: that wait
             // counts against the limit too.

@@ -1,23 +1,20 @@
 //! A server as a child process, connected over its stdin and stdout.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncRead;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{LineReader, OutputLine, printable};
-use super::permit::{OutgoingMessage, WriteGuard};
+use super::outbox::{LAST_ANSWERS, Outbox};
 use super::pipe::{MessageReceiver, Pipe};
 use super::process::{self, Exit, Grace, Process};
-use super::unread::unread;
 use super::{
     ConnectOptions, Connection, ConnectionOwner, INBOUND_QUEUE, LogStream, ProcessFacts, Transport,
     UpstreamError, handshake,
@@ -25,16 +22,12 @@ use super::{
 use config::{EraChoice, Launch, Redactor};
 use wire::Era;
 
-/// The queue limit for a server that is slow to read.
-const OUTBOX_QUEUE: usize = 256;
 /// The limit of one line of stderr; a longer one is split.
 const STDERR_LINE: usize = 4 << 10;
 /// The number of last lines that an error quotes.
 const TAIL_LINES: usize = 8;
 /// How long the rest of a dead server's output may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long the answers to a server's open questions may take at its end.
-const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// How long a server may take to end after a question that has no answer.
 const IN_VAIN: Duration = Duration::from_millis(250);
 
@@ -146,7 +139,7 @@ async fn open(
             permanent: false,
         });
     };
-    let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+    let (outbox, writer) = Outbox::to_process(stdin);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
     let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
@@ -162,7 +155,7 @@ async fn open(
             eof: options.limits.eof_grace,
             term: options.limits.term_grace,
         },
-        writer: tokio::spawn(write(stdin, queue, writer_stop.clone())),
+        writer: tokio::spawn(writer.run(writer_stop.clone())),
         writer_stop,
         reader: tokio::spawn(read(stdout, receiver, options.limits.message)),
         stderr: tokio::spawn(drain(stderr, options.clone(), tail.clone())),
@@ -337,65 +330,6 @@ impl StderrTail {
             false => format!("; last lines of stderr:\n{}", lines.join("\n")),
         }
     }
-}
-
-/// Writes until `stop`; then returns how many bytes are unread.
-async fn write(
-    mut stdin: impl AsyncWrite + AsFd + Unpin,
-    mut queue: mpsc::Receiver<OutgoingMessage>,
-    stop: CancellationToken,
-) -> Option<usize> {
-    let mut batch = BytesMut::new();
-    let mut passing = Vec::new();
-    let work = async {
-        while let Some(message) = queue.recv().await {
-            put(&mut batch, &mut passing, &message);
-            // Messages that were queued meanwhile go out in the same write.
-            while batch.len() < 64 << 10 {
-                let Ok(message) = queue.try_recv() else { break };
-                put(&mut batch, &mut passing, &message);
-            }
-            if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
-                // The end of the reader gives the reason.
-                passing.clear();
-                return;
-            }
-            batch.clear();
-            passing.clear();
-            if batch.capacity() > 1 << 20 {
-                batch = BytesMut::new();
-            }
-        }
-    };
-    tokio::select! {
-        () = work => stop.cancelled().await,
-        () = stop.cancelled() => {}
-    }
-    // Bytes that never reached the pipe are unread too.
-    let mut unsent = batch.len();
-    let whole = batch.is_empty();
-    while let Ok(message) = queue.try_recv() {
-        match message.answer && whole {
-            true => put(&mut batch, &mut passing, &message),
-            false => unsent += message.bytes.len(),
-        }
-    }
-    // After a partial line the answers would become part of it.
-    if whole && !batch.is_empty() {
-        let _ = tokio::time::timeout(LAST_ANSWERS, stdin.write_all(&batch)).await;
-    }
-    unread(stdin.as_fd()).map(|unread| unread + unsent)
-}
-
-fn put(batch: &mut BytesMut, passing: &mut Vec<WriteGuard>, message: &OutgoingMessage) {
-    let Some(entered) = message.enter() else {
-        return;
-    };
-    if message.permit().is_some() {
-        passing.push(entered);
-    }
-    batch.extend_from_slice(&message.bytes);
-    batch.extend_from_slice(b"\n");
 }
 
 /// Reads messages until the stream ends or is invalid; returns the reason.

@@ -12,7 +12,7 @@ fn call<'a>(whose: &'a Arc<str>) -> UpstreamCall<'a> {
 fn question() -> CallEvent {
     let id = RawValue::from_string("1".into()).unwrap();
     let (outbox, _) = tokio::sync::mpsc::channel(1);
-    CallEvent::Request(ServerRequest::new(&id, "roots/list", None, outbox))
+    CallEvent::Request(ServerRequest::new(&id, "roots/list", None, outbox.into()))
 }
 
 #[test]
@@ -104,7 +104,7 @@ async fn i2_a_question_is_not_lost_among_reports() {
     }
     let id = RawValue::from_string("1".into()).unwrap();
     let (outbox, _answers) = tokio::sync::mpsc::channel(1);
-    let request = ServerRequest::new(&id, "roots/list", None, outbox);
+    let request = ServerRequest::new(&id, "roots/list", None, outbox.into());
     pending.event(1, CallEvent::Request(request));
     let all = std::iter::from_fn(|| queue.try_recv());
     let asked = all.filter(|event| matches!(event, CallEvent::Request(_)));
