@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::heartbeat::TimeoutPause;
 use super::permit::OutgoingMessage;
+use super::request_state::TimeoutPause;
 use super::turn::Turn;
 use super::{EventSender, Outbox, Permit};
 use wire::RpcError;

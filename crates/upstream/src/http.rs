@@ -163,7 +163,7 @@ impl HttpTransport {
             biased;
             outcome = work => outcome,
             // The limit, or a response that came on another stream.
-            answer = ticket.wait(call.limit) => answer.map_err(ExchangeFailure::from),
+            answer = ticket.wait() => answer.map_err(ExchangeFailure::from),
         };
         cancel.armed &= matches!(
             outcome,

@@ -1,19 +1,24 @@
 //! Requests that wait for their response.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::attribution::Candidates;
-use super::heartbeat::{Heartbeat, within};
+use super::request_state::RequestState;
 use super::turn::{TOGETHER, Turn};
 use super::{CallEvent, EventSender, UpstreamCall, UpstreamError};
+
+mod candidates;
+#[cfg(test)]
+mod tests;
 
 pub(crate) type RequestResult = Result<Box<RawValue>, UpstreamError>;
 
@@ -25,19 +30,45 @@ pub(crate) struct PendingRequests {
     waiters: Mutex<Waiters>,
     /// Notified whenever a request is no longer pending.
     left: Notify,
+    /// Notified when the next timeout is not the one that is waited for.
+    next_timeout: Notify,
+}
+
+type ById<T> = HashMap<u64, T, BuildHasherDefault<IdHasher>>;
+
+/// The ids are our own and consecutive, so a multiplication spreads them.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 << 8 | u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Default)]
 struct Waiters {
-    by_id: HashMap<u64, Waiter>,
+    by_id: ById<Waiter>,
     /// The number of them that are listens.
     listens: usize,
     /// Calls whose caller gave up, but that may still run at the server.
-    given_up: HashMap<u64, AbandonedRequest>,
+    given_up: ById<AbandonedRequest>,
     /// Set when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
     /// A task has waited for a request to leave, and may do so again.
     watched: bool,
+    /// When the timeouts are looked at next; `None` if no task does that.
+    look: Option<Instant>,
 }
 
 impl Waiters {
@@ -49,7 +80,6 @@ impl Waiters {
 }
 
 struct Waiter {
-    answer: oneshot::Sender<RequestResult>,
     events: Option<EventSender>,
     /// A call of a client, not a request of the connection's owner.
     call: bool,
@@ -65,7 +95,7 @@ struct Waiter {
     turn: Option<Arc<Turn>>,
     /// The time of the last question to the client.
     asked: Option<Instant>,
-    beat: Arc<Heartbeat>,
+    state: Arc<RequestState>,
 }
 
 impl Waiter {
@@ -73,7 +103,7 @@ impl Waiter {
     /// it have arrived: the next question belongs to another call.
     fn is_waiting(&self) -> bool {
         let together = |asked: Instant| asked.elapsed() < TOGETHER;
-        self.beat.is_paused() && !self.asked.is_some_and(together)
+        self.state.is_paused() && !self.asked.is_some_and(together)
     }
 }
 
@@ -87,6 +117,8 @@ pub(super) const LINGERS: Duration = Duration::from_millis(200);
 /// How long it can cause a question that another client must not see.
 const FOREIGN: Duration = Duration::from_secs(600);
 const LINGERING: usize = 1024;
+/// The least time between two looks at the timeouts.
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
 impl PendingRequests {
     pub(crate) fn new() -> Arc<PendingRequests> {
@@ -94,6 +126,7 @@ impl PendingRequests {
             next: AtomicU64::new(1),
             waiters: Mutex::default(),
             left: Notify::new(),
+            next_timeout: Notify::new(),
         })
     }
 
@@ -116,8 +149,7 @@ impl PendingRequests {
         call: &UpstreamCall<'_>,
         turn: Option<Arc<Turn>>,
     ) -> Result<PendingRequest, UpstreamError> {
-        let (answer, receiver) = oneshot::channel();
-        let beat = Arc::new(Heartbeat::new());
+        let state = RequestState::new(call.limit);
         let mut waiters = self.waiters.lock();
         if let Some(gone) = &waiters.gone {
             return Err(gone.clone());
@@ -125,7 +157,6 @@ impl PendingRequests {
         waiters.by_id.insert(
             id,
             Waiter {
-                answer,
                 events: call.events.clone(),
                 call: call.is_somebodys(),
                 listen: call.is_listen(),
@@ -134,18 +165,48 @@ impl PendingRequests {
                 whose: call.whose.cloned(),
                 turn,
                 asked: None,
-                beat: beat.clone(),
+                state: state.clone(),
             },
         );
         waiters.listens += usize::from(call.is_listen());
+        self.watch_timeout(&mut waiters, &state);
         Ok(PendingRequest {
             id,
             alone: waiters.by_id.len() == waiters.listens + 1,
             pending: self.clone(),
-            answer: receiver,
             answered: false,
-            beat,
+            state,
         })
+    }
+
+    /// Makes sure that a task looks at the timeouts in time. Nearly all requests
+    /// are answered long before, so one timer serves them all.
+    fn watch_timeout(self: &Arc<Self>, waiters: &mut Waiters, state: &RequestState) {
+        let Some(deadline) = state.deadline() else {
+            return;
+        };
+        match waiters.look {
+            Some(look) if look <= deadline => return,
+            Some(_) => self.next_timeout.notify_one(),
+            None => drop(tokio::spawn(expire(self.clone()))),
+        }
+        waiters.look = Some(deadline);
+    }
+
+    /// Ends the requests whose time is over. They stay in the table until their
+    /// callers have given them up.
+    fn time_out(&self) {
+        let now = Instant::now();
+        let mut waiters = self.waiters.lock();
+        let mut next: Option<Instant> = None;
+        for state in waiters.by_id.values().map(|waiter| &waiter.state) {
+            match state.deadline() {
+                Some(deadline) if deadline <= now => state.time_out(),
+                Some(later) => next = Some(next.map_or(later, |next| next.min(later))),
+                None => {}
+            }
+        }
+        waiters.look = next.map(|next| next.max(now + LOOK_PAUSE));
     }
 
     /// Delivers a response to its waiter; false if no request has that id.
@@ -160,7 +221,7 @@ impl PendingRequests {
         if watched {
             self.left.notify_waiters();
         }
-        waiter.is_some_and(|waiter| waiter.answer.send(answer).is_ok())
+        waiter.is_some_and(|waiter| waiter.state.answer(answer))
     }
 
     /// Delivers an event of request `id` to its caller, and restarts the
@@ -171,17 +232,17 @@ impl PendingRequests {
         let Some(waiter) = waiters.by_id.get_mut(&id) else {
             return false;
         };
-        waiter.beat.touch();
+        waiter.state.touch();
         let Some(events) = &waiter.events else {
             return true;
         };
         match &mut event {
             CallEvent::Request(request) => {
                 // While the client is asked, the timeout of the call is paused.
-                request.hold(waiter.beat.pause(), waiter.turn.clone());
+                request.hold(waiter.state.pause(), waiter.turn.clone());
                 waiter.asked = Some(Instant::now());
                 if let Some(turn) = &waiter.turn {
-                    turn.was_asked(&waiter.beat);
+                    turn.was_asked(&waiter.state);
                 }
                 events.offer(event);
             }
@@ -215,102 +276,10 @@ impl PendingRequests {
         }
     }
 
-    /// The calls that can have caused the server's current message. Of one
-    /// client's calls, those that already wait for an answer are candidates only
-    /// if there is no other. With calls of several clients, all are candidates.
-    pub(crate) fn candidates(&self) -> Candidates {
-        self.candidates_within(FOREIGN)
-    }
-
-    /// The only call that a line of the server's log can belong to.
-    pub(crate) fn sole_call(&self) -> Option<u64> {
-        self.candidates_within(LINGERS).sole()
-    }
-
-    /// `foreign`: how long the abandoned calls of other clients are candidates.
-    fn candidates_within(&self, foreign: Duration) -> Candidates {
-        let mut waiters = self.waiters.lock();
-        waiters
-            .given_up
-            .retain(|_, call| call.since.elapsed() < FOREIGN);
-        let running = waiters.by_id.iter().filter(|(_, waiter)| waiter.may_ask);
-        let running: Vec<(u64, &Waiter)> = running.map(|(id, waiter)| (*id, waiter)).collect();
-        // An abandoned call has no client to ask.
-        if running.is_empty() {
-            return Candidates::default();
-        }
-        let first = &running[0].1.whose;
-        let anothers = |whose: &Option<Arc<str>>| whose.is_none() || whose != first;
-        let lingers = |call: &AbandonedRequest| {
-            let anothers = call.whose.is_some() && call.whose != *first;
-            call.since.elapsed() < if anothers { foreign } else { LINGERS }
-        };
-        let given_up = waiters.given_up.iter().filter(|(_, call)| lingers(call));
-        let given_up: Vec<(u64, &AbandonedRequest)> =
-            given_up.map(|(id, call)| (*id, call)).collect();
-        let others = running[1..].iter().map(|(_, waiter)| &waiter.whose);
-        let mut others = others.chain(given_up.iter().map(|(_, call)| &call.whose));
-        let mixed = others.any(anothers);
-        let free = |(_, waiter): &&(u64, &Waiter)| mixed || !waiter.is_waiting();
-        let mut calls: Vec<u64> = running.iter().filter(free).map(|(id, _)| *id).collect();
-        if calls.is_empty() {
-            calls = running.iter().map(|(id, _)| *id).collect();
-        }
-        calls.extend(given_up.iter().map(|(id, _)| *id));
-        Candidates { calls, mixed }
-    }
-
-    /// Removes the calls that have ended since.
-    pub(crate) fn keep_running(&self, candidates: &mut Candidates) {
-        let waiters = self.waiters.lock();
-        let limit = if candidates.mixed { FOREIGN } else { LINGERS };
-        let lingers = |id: &u64| {
-            let call = waiters.given_up.get(id);
-            call.is_some_and(|call| call.since.elapsed() < limit)
-        };
-        let runs = |id: &u64| waiters.by_id.contains_key(id) || lingers(id);
-        candidates.calls.retain(runs);
-    }
-
-    /// The candidates that wait for no answer, each with its turn.
-    pub(crate) fn subjects(&self, candidates: &Candidates) -> Vec<(u64, Arc<Turn>)> {
-        let waiters = self.waiters.lock();
-        let calls = candidates.calls.iter().filter_map(|id| {
-            let waiter = waiters.by_id.get(id)?;
-            let turn = waiter.turn.clone()?;
-            (!waiter.beat.is_paused()).then_some((*id, turn))
-        });
-        calls.collect()
-    }
-
-    /// Whether it matters to clients which of them the server asks: a client
-    /// that cannot be asked can as well share a process with all others.
-    pub(crate) fn concerns_clients(&self, candidates: &Candidates) -> bool {
-        let waiters = self.waiters.lock();
-        let running = candidates
-            .calls
-            .iter()
-            .filter_map(|id| waiters.by_id.get(id));
-        let running: Vec<&Waiter> = running.collect();
-        running.len() > 1 || running.iter().any(|waiter| waiter.can_be_asked)
-    }
-
-    /// The turn of a call, on a connection to a server that asks.
-    pub(crate) fn turn(&self, id: u64) -> Option<Arc<Turn>> {
-        self.waiters.lock().by_id.get(&id)?.turn.clone()
-    }
-
     /// Resolves when a request is no longer pending.
     pub(crate) fn left(&self) -> tokio::sync::futures::Notified<'_> {
         self.waiters.lock().watched = true;
         self.left.notified()
-    }
-
-    /// The number of calls that wait for the answer to a question.
-    pub(crate) fn questioned(&self) -> usize {
-        let waiters = self.waiters.lock();
-        let calls = waiters.by_id.values().filter(|waiter| waiter.call);
-        calls.filter(|waiter| waiter.beat.is_paused()).count()
     }
 
     pub(crate) fn give_up(&self, id: u64) {
@@ -333,12 +302,27 @@ impl PendingRequests {
             let mut inner = self.waiters.lock();
             inner.gone.get_or_insert_with(|| error.clone());
             inner.listens = 0;
+            inner.look = None;
             std::mem::take(&mut inner.by_id)
         };
         for waiter in waiters.into_values() {
-            let _ = waiter.answer.send(Err(error.clone()));
+            waiter.state.answer(Err(error.clone()));
         }
+        self.next_timeout.notify_one();
         self.left.notify_waiters();
+    }
+}
+
+/// Ends requests at their timeouts, until no request has one.
+async fn expire(pending: Arc<PendingRequests>) {
+    loop {
+        let Some(look) = pending.waiters.lock().look else {
+            return;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(look) => pending.time_out(),
+            () = pending.next_timeout.notified() => {}
+        }
     }
 }
 
@@ -347,21 +331,18 @@ pub(crate) struct PendingRequest {
     /// No other request was pending at the start of this one, except for listens.
     pub alone: bool,
     pending: Arc<PendingRequests>,
-    answer: oneshot::Receiver<RequestResult>,
     /// The request was answered, and so is no longer pending.
     answered: bool,
-    beat: Arc<Heartbeat>,
+    state: Arc<RequestState>,
 }
 
 impl PendingRequest {
-    /// Waits for the response, at most `limit` since the last sign of life.
-    pub(crate) async fn wait(&mut self, limit: Option<Duration>) -> RequestResult {
-        let answer = async {
-            let answer = (&mut self.answer).await;
-            self.answered = answer.is_ok();
-            answer.unwrap_or_else(|_| Err(UpstreamError::Lost("the connection ended".into())))
-        };
-        within(limit, &self.beat, answer).await
+    /// Waits for the response, at most the limit of the call since the last
+    /// sign of life.
+    pub(crate) async fn wait(&mut self) -> RequestResult {
+        let answer = poll_fn(|cx| self.state.poll_answer(cx)).await;
+        self.answered = !matches!(answer, Err(UpstreamError::Timeout { .. }));
+        answer
     }
 }
 
@@ -379,6 +360,3 @@ impl Drop for PendingRequest {
         drop(gone);
     }
 }
-
-#[cfg(test)]
-mod tests;

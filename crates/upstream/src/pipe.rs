@@ -171,7 +171,7 @@ impl Pipe {
             }
             (Err(error), _) => self.send(error.into_inner()).await?,
         }
-        ticket.wait(limit).await
+        ticket.wait().await
     }
 }
 

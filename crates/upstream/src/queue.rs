@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
@@ -17,9 +18,9 @@ pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
         state: Mutex::new(QueueState {
             waiting: VecDeque::new(),
             reader: None,
-            senders: 1,
             closed: false,
         }),
+        senders: AtomicUsize::new(1),
     });
     (EventSender(queue.clone()), EventReceiver(queue))
 }
@@ -28,12 +29,12 @@ struct EventQueue {
     most: usize,
     /// The lock is held briefly, never across an await.
     state: Mutex<QueueState>,
+    senders: AtomicUsize,
 }
 
 struct QueueState {
     waiting: VecDeque<CallEvent>,
     reader: Option<Waker>,
-    senders: usize,
     /// The receiver is gone.
     closed: bool,
 }
@@ -75,19 +76,20 @@ impl EventSender {
 
 impl Clone for EventSender {
     fn clone(&self) -> EventSender {
-        self.0.state.lock().senders += 1;
+        self.0.senders.fetch_add(1, Ordering::Relaxed);
         EventSender(self.0.clone())
     }
 }
 
 impl Drop for EventSender {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.senders -= 1;
-        if state.senders == 0
-            && let Some(reader) = state.reader.take()
-        {
-            drop(state);
+        if self.0.senders.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        // Under the lock: a reader either sees that no sender is left, or has
+        // put down its waker.
+        let reader = self.0.state.lock().reader.take();
+        if let Some(reader) = reader {
             reader.wake();
         }
     }
@@ -103,7 +105,7 @@ impl EventReceiver {
             if let Some(event) = state.waiting.pop_front() {
                 return Poll::Ready(Some(event));
             }
-            if state.senders == 0 {
+            if self.0.senders.load(Ordering::Acquire) == 0 {
                 return Poll::Ready(None);
             }
             match &mut state.reader {

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::UpstreamCall;
 use super::asking::{QuestionHistory, subject};
-use super::heartbeat::Heartbeat;
+use super::request_state::RequestState;
 
 /// How long a call that is known to ask waits for its turn,
 const KNOWN: Duration = Duration::from_secs(5);
@@ -105,13 +105,13 @@ impl Turn {
     /// passes on once no more questions come with this one: the server's next
     /// question belongs to another call. This runs in its own task, since no
     /// task may be polling the call while its client is away.
-    pub(crate) fn was_asked(self: &Arc<Self>, beat: &Arc<Heartbeat>) {
+    pub(crate) fn was_asked(self: &Arc<Self>, request: &Arc<RequestState>) {
         let number = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
-        let (turn, beat) = (self.clone(), beat.clone());
+        let (turn, request) = (self.clone(), request.clone());
         tokio::spawn(async move {
             tokio::time::sleep(TOGETHER).await;
             let last = turn.questions.load(Ordering::Relaxed) == number;
-            if last && beat.is_paused() {
+            if last && request.is_paused() {
                 drop(turn.held.lock().take());
             }
         });

@@ -15,8 +15,15 @@ fn question() -> CallEvent {
     CallEvent::Request(ServerRequest::new(&id, "roots/list", None, outbox.into()))
 }
 
-#[test]
-fn c7_what_is_asked_while_somebody_subscribes_is_not_yet_clear() {
+fn progress() -> CallEvent {
+    CallEvent::Notification(Notification {
+        method: "notifications/progress".into(),
+        params: None,
+    })
+}
+
+#[tokio::test]
+async fn c7_what_is_asked_while_somebody_subscribes_is_not_yet_clear() {
     let pending = PendingRequests::new();
     let whose = "a".into();
     let _call = pending.expect(1, &call(&whose)).unwrap();
@@ -96,11 +103,7 @@ async fn i2_a_question_is_not_lost_among_reports() {
     };
     let _call = pending.expect(1, &call).unwrap();
     for _ in 0..20 {
-        let note = Notification {
-            method: "notifications/progress".into(),
-            params: None,
-        };
-        pending.event(1, CallEvent::Notification(note));
+        pending.event(1, progress());
     }
     let id = RawValue::from_string("1".into()).unwrap();
     let (outbox, _answers) = tokio::sync::mpsc::channel(1);
@@ -109,4 +112,50 @@ async fn i2_a_question_is_not_lost_among_reports() {
     let all = std::iter::from_fn(|| queue.try_recv());
     let asked = all.filter(|event| matches!(event, CallEvent::Request(_)));
     assert_eq!(asked.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_ends_at_its_own_limit() {
+    let pending = PendingRequests::new();
+    let start = Instant::now();
+    let seconds = |seconds| UpstreamCall::new("ping", Duration::from_secs(seconds));
+    let mut long = pending.expect(1, &seconds(30)).unwrap();
+    let mut short = pending.expect(2, &seconds(5)).unwrap();
+    let mut answered = pending.expect(3, &seconds(5)).unwrap();
+    pending.resolve(3, Err(UpstreamError::Draining));
+    let timeout = |answer| matches!(answer, Err(UpstreamError::Timeout { .. }));
+    assert!(timeout(short.wait().await));
+    assert_eq!(start.elapsed().as_secs(), 5);
+    assert!(!timeout(answered.wait().await));
+    // It is still in the table, for the attribution of what it causes.
+    assert!(pending.event(2, progress()) && !pending.event(3, progress()));
+    assert!(timeout(long.wait().await));
+    assert_eq!(start.elapsed().as_secs(), 30);
+    drop((long, short, answered));
+    let mut next = pending.expect(4, &seconds(5)).unwrap();
+    assert!(timeout(next.wait().await));
+    assert_eq!(start.elapsed().as_secs(), 35);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_restarts_a_limit_and_a_question_pauses_it() {
+    let pending = PendingRequests::new();
+    let start = Instant::now();
+    let (events, mut queue) = event_queue(8);
+    let call = UpstreamCall {
+        events: Some(events),
+        ..UpstreamCall::new("tools/call", Duration::from_secs(5))
+    };
+    let mut request = pending.expect(1, &call).unwrap();
+    let server = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        pending.event(1, progress());
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        pending.event(1, question());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        while queue.try_recv().is_some() {}
+    };
+    let (answer, ()) = tokio::join!(request.wait(), server);
+    assert!(matches!(answer, Err(UpstreamError::Timeout { .. })));
+    assert_eq!(start.elapsed().as_secs(), 4 + 4 + 60 + 5);
 }
