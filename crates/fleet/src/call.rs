@@ -15,8 +15,8 @@ use upstream::{
     CallEvent, EventReceiver, EventSender, Notification, Peer, Permit, ServerRequest, UpstreamCall,
     UpstreamError, event_queue,
 };
-use wire::Era;
 use wire::meta::LogLevel;
+use wire::{Era, Payload};
 
 /// Events kept for a slow client; later ones are dropped.
 const EVENTS: usize = 256;
@@ -69,7 +69,7 @@ pub enum CallItem {
 pub struct CallOutcome {
     /// The server that responded; `None` if no server was reached.
     pub peer: Option<Arc<Peer>>,
-    pub result: Result<Box<RawValue>, CallError>,
+    pub result: Result<Payload, CallError>,
 }
 
 type BoxedCall = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;

@@ -14,7 +14,7 @@ use super::catalog::{self, Catalog};
 use super::listen;
 use super::supervisor::{FORGIVEN_AFTER, Supervisor};
 use upstream::{Connection, InboundMessage, LogStream, Notification, UpstreamCall, UpstreamError};
-use wire::{Era, object};
+use wire::{Era, Payload, object};
 
 /// The limit of a health check: the interval between two checks, clamped to
 /// this range. A busy machine does not make a server unhealthy.
@@ -42,7 +42,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
     let asks = supervisor.asking.noticed();
     tokio::pin!(gone, forgiven, asks);
     let main = live.line.connection.clone();
-    let mut check: OptionalTask<Result<Box<RawValue>, UpstreamError>> = None;
+    let mut check: OptionalTask<Result<Payload, UpstreamError>> = None;
     let mut listing: OptionalTask<(Connection, Result<Catalog, UpstreamError>)> = None;
     // The connection whose lists have changed.
     let mut stale: Option<Connection> = None;
@@ -137,7 +137,7 @@ async fn relist(from: Connection, limit: Duration) -> (Connection, Result<Catalo
     (from, listed)
 }
 
-async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {
+async fn examine(connection: Connection, period: Duration) -> Result<Payload, UpstreamError> {
     let method = match connection.peer().era {
         Era::Legacy => "ping",
         Era::Modern => "server/discover",
@@ -150,7 +150,7 @@ async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValu
 }
 
 /// Any response, even an error, shows that the server is alive.
-fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamError> {
+fn unhealthy(result: Result<Payload, UpstreamError>) -> Option<UpstreamError> {
     match result {
         Ok(_) | Err(UpstreamError::Rpc(_)) => None,
         Err(UpstreamError::Timeout { limit }) => Some(UpstreamError::Unreachable(format!(

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::value::RawValue;
 
 use wire::capability;
-use wire::object::{empty, is_null, member, pick};
+use wire::object::{empty, is_null, member, parse_part, pick};
 
 /// The kinds of requests that a client accepts from servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,10 +125,10 @@ pub fn no_capabilities() -> Arc<RawValue> {
 
 /// The capabilities of a client that Portway can pass on; most clients have
 /// none.
-pub fn forwardable_capabilities(capabilities: &RawValue) -> Arc<RawValue> {
-    match capabilities.get() {
-        "{}" => no_capabilities(),
-        _ => Arc::from(capability::forwardable(capabilities).into_owned()),
+pub fn forwardable_capabilities(capabilities: &str) -> Arc<RawValue> {
+    match parse_part(capabilities) {
+        Some(some) if some.get() != "{}" => Arc::from(capability::forwardable(some).into_owned()),
+        _ => no_capabilities(),
     }
 }
 

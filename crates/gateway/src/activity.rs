@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
 use super::call::Call;
 use fleet::{CallRequest, Fleet};
-use wire::object::member;
+use wire::object::find_members;
+use wire::schema::mentions;
 
 use history::CallHistory;
 pub use history::{ActivityReport, CallRecord, OutcomeKind};
@@ -33,6 +33,9 @@ const EVENTS_AT_ONCE: usize = 4096;
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 /// Records that a subscriber may be behind by.
 const QUEUED_RECORDS: usize = 1024;
+
+/// In bytes.
+const SMALL_RESULT: usize = 4 << 10;
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -145,10 +148,16 @@ struct WatchedCall {
 
 impl CallWatch {
     /// Ends the call with the tool's result.
-    pub(crate) fn end_with(&self, result: &RawValue) {
+    pub(crate) fn end_with(&self, result: &str) {
         if self.0.is_some() {
-            let failed = member(result, "isError").is_some_and(|is| is.get() == "true");
-            let outcome = if failed {
+            // Searching is cheaper than walking, in all but small results.
+            let unsaid = result.len() > SMALL_RESULT && !mentions(result, "isError");
+            let [failed] = if unsaid {
+                [None]
+            } else {
+                find_members(result, ["isError"])
+            };
+            let outcome = if failed == Some("true") {
                 OutcomeKind::ToolError
             } else {
                 OutcomeKind::Ok

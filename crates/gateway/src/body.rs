@@ -1,5 +1,6 @@
 //! A whole message for a client. Nearly all are one piece; a list stands in
-//! bytes that were prepared once and that all its readers share.
+//! bytes that were prepared once and that all its readers share, and a large
+//! result in the bytes in which it was received.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,11 +9,13 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use store::memory::Charge;
+use wire::Payload;
 
 #[derive(Clone, Debug)]
 pub struct MessageBody {
     start: Bytes,
-    end: Option<PreparedResult>,
+    result: Option<Bytes>,
+    end: &'static str,
     /// The part of its client's share of memory that it takes.
     charge: Option<Arc<Charge>>,
 }
@@ -40,23 +43,38 @@ impl MessageBody {
     pub(super) fn around(start: Vec<u8>, end: PreparedResult) -> MessageBody {
         MessageBody {
             start: start.into(),
-            end: Some(end),
+            result: Some(end.0),
+            end: "",
+            charge: None,
+        }
+    }
+
+    /// `start` opens the object that `result` is the last member of.
+    pub(super) fn around_payload(start: Vec<u8>, result: Payload) -> MessageBody {
+        MessageBody {
+            start: start.into(),
+            result: Some(result.into_bytes()),
+            end: CLOSE,
             charge: None,
         }
     }
 
     pub fn size(&self) -> usize {
-        self.start.len() + self.end.as_ref().map_or(0, |end| end.0.len())
+        self.start.len() + self.result.as_ref().map_or(0, Bytes::len) + self.end.len()
     }
 
     /// In order.
     pub fn pieces(self) -> impl ExactSizeIterator<Item = Bytes> {
-        let count = if self.end.is_some() { 2 } else { 1 };
-        let end = self.end.map(|end| end.0).unwrap_or_default();
-        let mut pieces = [self.start, end];
+        let count = match (&self.result, self.end) {
+            (None, _) => 1,
+            (Some(_), "") => 2,
+            (Some(_), _) => 3,
+        };
+        let end = Bytes::from_static(self.end.as_bytes());
+        let mut pieces = [self.start, self.result.unwrap_or_default(), end];
         if let Some(charge) = self.charge {
-            // The charge goes with the last piece.
-            let last = &mut pieces[count - 1];
+            // The charge goes with the last large piece.
+            let last = &mut pieces[count.min(2) - 1];
             *last = charge.bind(std::mem::take(last));
         }
         pieces.into_iter().take(count)
@@ -87,14 +105,14 @@ impl MessageBody {
 
     /// In one piece; copied where it is not.
     pub fn whole(&self) -> Cow<'_, [u8]> {
-        match &self.end {
+        match &self.result {
             None => Cow::Borrowed(&self.start),
-            Some(end) => Cow::Owned([&self.start[..], &end.0].concat()),
+            Some(result) => Cow::Owned([&self.start[..], result, self.end.as_bytes()].concat()),
         }
     }
 
     pub fn into_bytes(self) -> Bytes {
-        let whole = match self.end {
+        let whole = match self.result {
             None => self.start.clone(),
             Some(_) => self.whole().into_owned().into(),
         };
@@ -106,7 +124,8 @@ impl<T: Into<Bytes>> From<T> for MessageBody {
     fn from(whole: T) -> MessageBody {
         MessageBody {
             start: whole.into(),
-            end: None,
+            result: None,
+            end: "",
             charge: None,
         }
     }

@@ -18,7 +18,7 @@ use upstream::{Notification, Peer};
 use wire::meta::{self, LogLevel};
 use wire::object::{self, member};
 use wire::result::{Freshness, to_legacy_result, to_modern_result};
-use wire::{Era, RpcError, code};
+use wire::{Era, Payload, RpcError, code};
 
 /// A request, the client it is for and the server it goes to.
 pub(super) struct Call {
@@ -125,16 +125,17 @@ impl Call {
     pub(crate) fn reply(&self, outcome: CallOutcome) -> Reply {
         let peer = outcome.peer.as_deref();
         match outcome.result {
-            Ok(result) => self.result(&result, peer),
+            Ok(result) => self.result(result, peer),
             Err(error) => self.fail(CallFailure::of(error, self, peer)),
         }
     }
 
-    fn result(&self, result: &RawValue, peer: Option<&Peer>) -> Reply {
+    fn result(&self, result: Payload, peer: Option<&Peer>) -> Reply {
         let server = peer.map_or(self.client.era, |peer| peer.era);
+        let received = result.get();
         let mapped = self
             .view
-            .result_to_client(self.origin(), self.method(), result);
+            .result_to_client(self.origin(), self.method(), received);
         let spelled = match (server, self.client.era) {
             (Era::Legacy, Era::Modern) => {
                 let info = Some(self.view.server_info());
@@ -147,8 +148,12 @@ impl Call {
         };
         match spelled {
             Ok(spelled) => {
-                self.watch.end_with(result);
-                Reply::result(&self.id, &spelled)
+                self.watch.end_with(received);
+                if let (Cow::Borrowed(_), Cow::Borrowed(_)) = (&mapped, &spelled) {
+                    Reply::received(&self.id, &result, received)
+                } else {
+                    Reply::new(wire::response(&self.id, &spelled).into())
+                }
             }
             Err(error) => {
                 let subject = if self.is_through_entry() {

@@ -101,7 +101,7 @@ impl Control {
         };
         CallOutcome {
             peer,
-            result: answer.map_err(CallError::from),
+            result: answer.map(wire::Payload::from).map_err(CallError::from),
         }
     }
 

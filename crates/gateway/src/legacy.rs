@@ -159,11 +159,10 @@ impl LegacyCall {
         if let Ok(result) = &outcome.result
             && modern
         {
-            match result_type(result) {
+            match result_type(result.get()) {
                 ResultType::Complete => {}
                 ResultType::InputRequired => {
-                    let result = result.clone();
-                    return self.next_round(&result);
+                    return self.next_round(&result.to_raw());
                 }
                 ResultType::Task | ResultType::Unknown => {
                     let text = "the server sent a result type that the client does not support";

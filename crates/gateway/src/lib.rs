@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use fleet::Fleet;
 use store::Store;
 use store::memory::{Account, Budget, default_budget};
-use wire::object::{self, member};
+use wire::meta::RequestParams;
+use wire::object::{find_members, parse_part, unquote};
 use wire::{Era, RpcError, code};
 
 mod ability;
@@ -78,7 +79,7 @@ use listening::SessionFeeds;
 use modern::ModernCall;
 use parked::{ParkedCall, ParkedCalls};
 use reply::ReplyState;
-use resolve::{CallParams, resolve};
+use resolve::resolve;
 
 /// Renames that a subscriber may be behind by.
 const RENAMES: usize = 256;
@@ -201,10 +202,10 @@ impl Gateway {
         incoming: ClientRequest<'_>,
     ) -> Result<ReplyState, RpcError> {
         view.offers(incoming.method)?;
-        let params = CallParams::read(incoming.params);
-        let mut call = resolve(&self.store, view, caller, client, incoming, params)?;
-        if let Some(parked) = self.parked_call(&call, params)? {
-            let call = ModernCall::resume(call, self.parked.clone(), parked, params.responses);
+        let mut call = resolve(&self.store, view, caller, client, incoming)?;
+        let responses = incoming.found.input_responses.and_then(parse_part);
+        if let Some(parked) = self.parked_call(&call, &incoming.found)? {
+            let call = ModernCall::resume(call, self.parked.clone(), parked, responses);
             return Ok(ReplyState::Modern(Box::new(call)));
         }
         call.watch = self.activity.watch(&call);
@@ -215,7 +216,7 @@ impl Gateway {
                 ReplyState::Legacy(Box::new(call))
             }
             Era::Modern => {
-                let call = ModernCall::new(call, self.parked.clone(), stream, params.responses);
+                let call = ModernCall::new(call, self.parked.clone(), stream, responses);
                 ReplyState::Modern(Box::new(call))
             }
         })
@@ -225,16 +226,17 @@ impl Gateway {
     fn parked_call(
         &self,
         call: &Call,
-        params: CallParams<'_>,
+        params: &RequestParams<'_>,
     ) -> Result<Option<ParkedCall>, RpcError> {
         if call.client.era == Era::Legacy {
             return Ok(None);
         }
-        if params.responses.is_some_and(|all| !object::is_object(all)) {
+        let answers = params.input_responses;
+        if answers.is_some_and(|all| !all.starts_with('{')) {
             let text = "inputResponses: must be an object";
             return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        match params.state {
+        match params.request_state.and_then(parse_part) {
             // The state of a modern server is its own, and passed on to it.
             Some(state) if !self.is_modern(&call.request.server) => self.parked.take(call, state),
             _ => Ok(None),
@@ -250,12 +252,12 @@ impl Gateway {
 }
 
 fn text_param(params: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
-    text_of(params.and_then(|params| member(params, name)), name)
+    let [value] = params.map_or([None], |params| find_members(params.get(), [name]));
+    text_of(value, name)
 }
 
-fn text_of(value: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
-    value
-        .and_then(object::text)
+fn text_of(json: Option<&str>, name: &str) -> Result<String, RpcError> {
+    json.and_then(unquote)
         .map(|text| text.into_owned())
         .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, format!("{name}: must be a string")))
 }

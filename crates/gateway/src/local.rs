@@ -28,7 +28,7 @@ impl Gateway {
         incoming: ClientRequest<'_>,
     ) -> ReplyState {
         let (gateway, caller, client) = (self.clone(), caller.clone(), client.clone());
-        let request = OwnedRequest::of(incoming);
+        let request = OwnedRequest::of(incoming.id, incoming.method, incoming.params);
         ReplyState::Opening(Box::pin(async move {
             let incoming = request.as_request();
             let answer = gateway.local_answer(view, &caller, &client, incoming).await;
@@ -43,7 +43,9 @@ impl Gateway {
         client: &Client,
         incoming: ClientRequest<'_>,
     ) -> Result<ReplyState, RpcError> {
-        let ClientRequest { id, method, params } = incoming;
+        let ClientRequest {
+            id, method, params, ..
+        } = incoming;
         let reply = |result: &RawValue| Ok(Reply::result(id, result).into());
         match (client.era, method) {
             (Era::Modern, "server/discover") => {

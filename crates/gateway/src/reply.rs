@@ -13,7 +13,11 @@ use super::listening::ListenStream;
 use super::modern::ModernCall;
 use store::memory::{Account, Charge, Full, UNCOUNTED};
 use wire::object::member;
-use wire::{RpcError, code};
+use wire::{Payload, RpcError, code};
+
+/// A received result of this size goes out in the bytes it came in. These keep
+/// the buffer of their connection, which is larger than a smaller result.
+const UNCOPIED: usize = 32 << 10;
 
 /// A whole JSON-RPC response, spelled for its client.
 #[derive(Debug)]
@@ -31,7 +35,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    fn new(body: MessageBody) -> Reply {
+    pub(super) fn new(body: MessageBody) -> Reply {
         Reply {
             body,
             error: None,
@@ -42,12 +46,21 @@ impl Reply {
     }
 
     pub(super) fn result(id: &RawValue, result: &RawValue) -> Reply {
-        Reply::new(wire::response(id, result).into())
+        Reply::new(wire::response(id, result.get()).into())
     }
 
     /// A result that all clients share; its bytes are not copied.
     pub(super) fn prepared(id: &RawValue, result: PreparedResult) -> Reply {
         Reply::new(MessageBody::around(wire::response_start(id), result))
+    }
+
+    /// A server's result as it was received; `json` is its text.
+    pub(super) fn received(id: &RawValue, result: &Payload, json: &str) -> Reply {
+        if json.len() < UNCOPIED || !wire::is_one_line(json) {
+            return Reply::new(wire::response(id, json).into());
+        }
+        let start = wire::response_start(id);
+        Reply::new(MessageBody::around_payload(start, result.clone()))
     }
 
     pub fn error(id: &RawValue, error: &RpcError) -> Reply {
@@ -182,6 +195,32 @@ impl From<Reply> for ReplyState {
 mod tests {
     use super::*;
     use store::memory::Budget;
+
+    #[test]
+    fn d2_a_large_result_goes_out_in_the_bytes_it_came_in() {
+        let id = RawValue::from_string("7".into()).unwrap();
+        for (layout, size, pieces) in [("", UNCOPIED, 3), (" \n", UNCOPIED, 1), ("", 100, 1)] {
+            let json = format!(r#"{{{layout}"a":"{}"}}"#, "x".repeat(size));
+            let message: Bytes = format!(r#"{{"result":{json},"id":1}}"#).into();
+            let part = std::str::from_utf8(&message[10..10 + json.len()]).unwrap();
+            let result = Payload::of(&message, part);
+            let account = Budget::new(1 << 20).admin().clone();
+            let reply = Reply::received(&id, &result, part).charged(&account);
+            assert_eq!(reply.body.is_charged(), size == UNCOPIED);
+            let parts: Vec<Bytes> = reply.body.clone().pieces().collect();
+            assert_eq!(parts.len(), pieces);
+            if pieces > 1 {
+                assert_eq!(parts[1].as_ptr(), part.as_ptr(), "not a copy");
+            }
+            let json = json.replace(" \n", "");
+            let expected = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{json}}}"#);
+            assert_eq!(parts.concat(), expected.as_bytes());
+            assert_eq!(reply.body.size(), expected.len());
+            assert_eq!(reply.body.into_bytes(), expected.as_bytes());
+            drop(parts);
+            assert_eq!(account.used(), 0);
+        }
+    }
 
     #[test]
     fn t_an_answer_without_room_becomes_a_refusal_that_says_so() {

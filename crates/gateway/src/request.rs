@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::session::Session;
-use wire::meta::LogLevel;
+use wire::meta::{LogLevel, RequestParams};
 use wire::{Era, method};
 
 /// The client of one request: modern clients send all this with each request,
@@ -21,21 +21,36 @@ pub struct Client {
     pub session: Option<Arc<Session>>,
 }
 
-/// One request. `params` are as the client sent them.
+/// One request. `params` are as the client sent them; `found` are their
+/// members.
 #[derive(Clone, Copy)]
 pub struct ClientRequest<'a> {
     pub id: &'a RawValue,
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
+    pub found: RequestParams<'a>,
 }
 
-impl ClientRequest<'_> {
-    /// The method's name, without a copy where the method is known.
-    pub(super) fn static_method(self) -> Cow<'static, str> {
-        match method::find(self.method) {
-            Some(known) => Cow::Borrowed(known.name),
-            None => Cow::Owned(self.method.to_owned()),
+impl<'a> ClientRequest<'a> {
+    pub fn new(
+        id: &'a RawValue,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> ClientRequest<'a> {
+        ClientRequest {
+            id,
+            method,
+            params,
+            found: RequestParams::find(params),
         }
+    }
+}
+
+/// The method's name, without a copy where the method is known.
+pub(super) fn static_method(name: &str) -> Cow<'static, str> {
+    match method::find(name) {
+        Some(known) => Cow::Borrowed(known.name),
+        None => Cow::Owned(name.to_owned()),
     }
 }
 
@@ -47,19 +62,15 @@ pub struct OwnedRequest {
 }
 
 impl OwnedRequest {
-    pub fn of(request: ClientRequest<'_>) -> OwnedRequest {
+    pub fn of(id: &RawValue, method: &str, params: Option<&RawValue>) -> OwnedRequest {
         OwnedRequest {
-            id: request.id.to_owned(),
-            method: request.static_method(),
-            params: request.params.map(ToOwned::to_owned),
+            id: id.to_owned(),
+            method: static_method(method),
+            params: params.map(ToOwned::to_owned),
         }
     }
 
     pub fn as_request(&self) -> ClientRequest<'_> {
-        ClientRequest {
-            id: &self.id,
-            method: &self.method,
-            params: self.params.as_deref(),
-        }
+        ClientRequest::new(&self.id, &self.method, self.params.as_deref())
     }
 }

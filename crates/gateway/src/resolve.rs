@@ -10,50 +10,15 @@ use super::activity::CallWatch;
 use super::call::Call;
 use super::control::Control;
 use super::permission::{GrantPermission, Requirement};
+use super::request::static_method;
 use super::view::View;
 use super::{Caller, Client, ClientRequest, Scope, text_of, text_param};
 use fleet::CallRequest;
 use store::Store;
-use wire::object::{find_members, member, parse_part, remove_members, set_member};
+use wire::meta::RequestParams;
+use wire::object::{member, raw, remove_members, set_member};
 use wire::result::error_to_modern;
-use wire::{Era, RpcError, capability, code, meta};
-
-/// The members of a call's params that decide its way, found in one pass.
-#[derive(Clone, Copy, Default)]
-pub(super) struct CallParams<'a> {
-    name: Option<&'a RawValue>,
-    uri: Option<&'a RawValue>,
-    progress_token: Option<&'a RawValue>,
-    task: Option<&'a RawValue>,
-    pub responses: Option<&'a RawValue>,
-    pub state: Option<&'a RawValue>,
-}
-
-impl<'a> CallParams<'a> {
-    pub(crate) fn read(params: Option<&'a RawValue>) -> CallParams<'a> {
-        let names = [
-            "name",
-            "uri",
-            "_meta",
-            "inputResponses",
-            "requestState",
-            "task",
-        ];
-        let found = params.map_or([None; 6], |params| find_members(params.get(), names));
-        let [name, uri, meta, responses, state, task] = found;
-        let [token] = meta.map_or([None], |json| find_members(json, [meta::PROGRESS_TOKEN]));
-        let [name, uri, token, responses, state, task] =
-            [name, uri, token, responses, state, task].map(|json| json.and_then(parse_part));
-        CallParams {
-            name,
-            uri,
-            progress_token: token,
-            task,
-            responses,
-            state,
-        }
-    }
-}
+use wire::{Era, RpcError, capability, code};
 
 /// The target of a call.
 struct CallRoute {
@@ -93,12 +58,12 @@ pub(super) fn resolve(
     caller: &Caller,
     client: &Client,
     incoming: ClientRequest<'_>,
-    params: CallParams<'_>,
 ) -> Result<Call, RpcError> {
+    let found = &incoming.found;
     let route = match incoming.method {
-        "tools/call" => tool(caller, &view, params, incoming.params),
-        "prompts/get" => prompt(caller, &view, params),
-        "resources/read" => resource(caller, &view, params),
+        "tools/call" => tool(caller, &view, incoming),
+        "prompts/get" => prompt(caller, &view, found),
+        "resources/read" => resource(caller, &view, found),
         _ => completion(caller, &view, incoming.params),
     };
     let route = route.map_err(|error| match client.era {
@@ -136,37 +101,30 @@ pub(super) fn resolve(
         request: Arc::new(CallRequest {
             server: route.server,
             slot: caller.slot(abilities, session),
-            method: incoming.static_method(),
+            method: static_method(incoming.method),
             params: route.params.or_else(params_as_sent),
             name: route.server_name,
             capabilities: modern_capabilities,
             log_level,
             wants_log: session.is_some(),
-            progress: params.progress_token.is_some(),
+            progress: found.progress_token.is_some(),
             limit: None,
             permission,
         }),
         control: route.control,
-        progress_token: params.progress_token.map(ToOwned::to_owned),
+        progress_token: found.progress_token.map(|json| raw(json.into())),
         abilities,
         client: client.clone(),
         view,
     })
 }
 
-fn tool(
-    caller: &Caller,
-    view: &View,
-    params: CallParams<'_>,
-    whole: Option<&RawValue>,
-) -> Result<CallRoute, RpcError> {
-    let name = text_of(params.name, "name")?;
+fn tool(caller: &Caller, view: &View, incoming: ClientRequest<'_>) -> Result<CallRoute, RpcError> {
+    let name = text_of(incoming.found.name, "name")?;
     // Tasks are not offered, so a request for one is a request for the result:
     // revision 2025-11-25 requires servers without tasks to ignore `task`.
-    let without_task = params
-        .task
-        .and(whole)
-        .map(|whole| remove_members(whole, &["task"]).into_owned());
+    let with_task = incoming.params.filter(|_| incoming.found.task.is_some());
+    let without_task = with_task.map(|params| remove_members(params, &["task"]).into_owned());
     let route = match view.tool(&name) {
         Some(target) if target.traits.task_only => return Err(task_only(&name)),
         Some(target) => CallRoute {
@@ -195,7 +153,7 @@ fn tool(
     })
 }
 
-fn prompt(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
+fn prompt(caller: &Caller, view: &View, params: &RequestParams<'_>) -> Result<CallRoute, RpcError> {
     let name = text_of(params.name, "name")?;
     let (server, server_name) = prompt_of(&caller.scope, view, &name)?;
     let requirement = caller.scope.grant().map(|_| Requirement::Prompts);
@@ -205,7 +163,11 @@ fn prompt(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRo
     })
 }
 
-fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
+fn resource(
+    caller: &Caller,
+    view: &View,
+    params: &RequestParams<'_>,
+) -> Result<CallRoute, RpcError> {
     let uri = text_of(params.uri, "uri")?;
     let (server, server_uri, requirement) = match view.tool_link(&uri) {
         Some(link) => (

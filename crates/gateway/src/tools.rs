@@ -50,13 +50,14 @@ impl Gateway {
             Ok(result) => result,
             Err(error) => return Err(ask_error(&reply, error)),
         };
-        if result_type(result) != ResultType::Complete {
+        if result_type(result.get()) != ResultType::Complete {
             let text = "the server requires input from its client first";
             return Err(AskError::Asks(text.to_owned()));
         }
-        let plain = to_legacy_result(method, result, LEGACY[0], false);
+        let plain = to_legacy_result(method, result.get(), LEGACY[0], false);
         let plain = plain.map_err(|error| AskError::Failed(error.to_string()))?;
-        Ok(plain.into_owned())
+        let plain = RawValue::from_string(plain.into_owned());
+        plain.map_err(|error| AskError::Failed(error.to_string()))
     }
 
     /// The reply to a client without capabilities.
@@ -75,11 +76,7 @@ impl Gateway {
             log_level: None,
             session: None,
         };
-        let incoming = ClientRequest {
-            id: &id,
-            method,
-            params: Some(params),
-        };
+        let incoming = ClientRequest::new(&id, method, Some(params));
         let replies = self.request_in(view, caller, &client, incoming);
         replies.last().await
     }
@@ -166,7 +163,7 @@ fn check(schema: Option<&RawValue>, arguments: &RawValue) -> Result<(), InvalidA
 fn outcome(reply: Reply) -> ToolOutcome {
     match outcome_in(&reply.body.whole()) {
         Ok(result) if reply.late => ToolOutcome::Timeout(result_text(result)),
-        Ok(result) if result_type(result) == ResultType::Complete => {
+        Ok(result) if result_type(result.get()) == ResultType::Complete => {
             ToolOutcome::Result(result.to_owned())
         }
         Ok(_) => ToolOutcome::Failure(

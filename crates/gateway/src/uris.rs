@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use wire::RpcError;
-use wire::object::{is_object, map_elements, member, pick, set_member, text};
+use wire::object::{find_members, map_elements, quote, set_json_member, unquote};
 use wire::schema::mentions;
 
 const SCHEME: &str = "portway://";
@@ -97,12 +97,8 @@ pub(crate) fn to_shared(server: &str) -> impl Fn(&str, UriRole) -> Option<String
 }
 
 /// A server's result with every URI in it as the clients of an endpoint see
-/// it; all else as it was written.
-pub(crate) fn result<'a>(
-    spell: UriMapping<'_>,
-    method: &str,
-    result: &'a RawValue,
-) -> Cow<'a, RawValue> {
+/// it; all else as it was written. `result` must be valid JSON.
+pub(crate) fn result<'a>(spell: UriMapping<'_>, method: &str, result: &'a str) -> Cow<'a, str> {
     // Most results name no resource at all.
     if !mentions(result, "uri") {
         return Cow::Borrowed(result);
@@ -125,35 +121,38 @@ pub(crate) fn result<'a>(
 
 /// The data of a server's error: which resource was not found.
 pub(crate) fn error(spell: UriMapping<'_>, mut error: RpcError) -> RpcError {
-    if let Some(data) = error.data.take() {
-        error.data = Some(with_uri(spell, &data, UriRole::Content).into_owned());
+    if let Some(data) = &error.data
+        && let Cow::Owned(data) = with_uri(spell, data.get(), UriRole::Content)
+    {
+        error.data = RawValue::from_string(data).ok();
     }
     error
 }
 
 /// An object with one member changed, if it does change.
 fn inside<'a>(
-    holder: &'a RawValue,
+    holder: &'a str,
     name: &str,
-    change: impl FnOnce(&'a RawValue) -> Cow<'a, RawValue>,
-) -> Cow<'a, RawValue> {
-    match member(holder, name).map(change) {
-        Some(Cow::Owned(changed)) => Cow::Owned(set_member(holder, name, &changed)),
+    change: impl FnOnce(&'a str) -> Cow<'a, str>,
+) -> Cow<'a, str> {
+    let [member] = find_members(holder, [name]);
+    match member.map(change) {
+        Some(Cow::Owned(changed)) => Cow::Owned(set_json_member(holder, name, &changed)),
         _ => Cow::Borrowed(holder),
     }
 }
 
 /// One content block, or a list of them.
-fn blocks<'a>(spell: UriMapping<'_>, content: &'a RawValue) -> Cow<'a, RawValue> {
-    if is_object(content) {
+fn blocks<'a>(spell: UriMapping<'_>, content: &'a str) -> Cow<'a, str> {
+    if content.starts_with('{') {
         return block(spell, content);
     }
     map_elements(content, |content| block(spell, content))
 }
 
-fn block<'a>(spell: UriMapping<'_>, block: &'a RawValue) -> Cow<'a, RawValue> {
-    let [kind, resource] = pick(block, ["type", "resource"]);
-    match (kind.and_then(text).as_deref(), resource) {
+fn block<'a>(spell: UriMapping<'_>, block: &'a str) -> Cow<'a, str> {
+    let [kind, resource] = find_members(block, ["type", "resource"]);
+    match (kind.and_then(unquote).as_deref(), resource) {
         (Some("resource_link"), _) => with_uri(spell, block, UriRole::Link),
         (Some("resource"), Some(_)) => inside(block, "resource", |resource| {
             with_uri(spell, resource, UriRole::Content)
@@ -162,11 +161,10 @@ fn block<'a>(spell: UriMapping<'_>, block: &'a RawValue) -> Cow<'a, RawValue> {
     }
 }
 
-fn with_uri<'a>(spell: UriMapping<'_>, holder: &'a RawValue, role: UriRole) -> Cow<'a, RawValue> {
+fn with_uri<'a>(spell: UriMapping<'_>, holder: &'a str, role: UriRole) -> Cow<'a, str> {
     inside(holder, "uri", |written| {
-        let spelled = text(written).and_then(|uri| spell(&uri, role));
-        match spelled.and_then(|uri| to_raw_value(&uri).ok()) {
-            Some(uri) => Cow::Owned(uri),
+        match unquote(written).and_then(|uri| spell(&uri, role)) {
+            Some(uri) => Cow::Owned(quote(&uri)),
             None => Cow::Borrowed(written),
         }
     })
@@ -204,9 +202,8 @@ mod tests {
             ("tools/call", r#"{"content":"uri"}"#, r#"{"content":"uri"}"#),
             ("tools/call", r#"["uri"]"#, r#"["uri"]"#),
         ] {
-            let raw = RawValue::from_string(from.to_owned()).unwrap();
-            let mapped = result(&to_shared("s s"), method, &raw);
-            assert_eq!(mapped.get(), to, "{method}");
+            let mapped = result(&to_shared("s s"), method, from);
+            assert_eq!(mapped, to, "{method}");
             assert_eq!(matches!(mapped, Cow::Borrowed(_)), from == to);
         }
     }

@@ -207,8 +207,8 @@ impl View {
         &self,
         origin: ResultOrigin<'_>,
         method: &str,
-        result: &'a RawValue,
-    ) -> Cow<'a, RawValue> {
+        result: &'a str,
+    ) -> Cow<'a, str> {
         match self.only {
             Some(_) => Cow::Borrowed(result),
             None => uris::result(

@@ -169,7 +169,7 @@ impl ServerRequest {
             return;
         };
         let bytes = match answer {
-            Ok(result) => wire::response(&self.id, &result),
+            Ok(result) => wire::response(&self.id, result.get()),
             Err(error) => wire::error(Some(&self.id), &error),
         };
         let _ = outbox.try_send(OutgoingMessage::answer(bytes));

@@ -10,7 +10,7 @@ use super::lines::quote;
 use super::peer::{Peer, RequestEncoder, client_info};
 use super::pending::RequestResult;
 use super::{ConnectOptions, Transport, UpstreamCall, UpstreamError};
-use wire::{Era, RpcError, code};
+use wire::{Era, Payload, RpcError, code};
 
 /// The era that a response to `server/discover` indicates.
 pub(crate) enum EraVerdict {
@@ -188,7 +188,7 @@ pub(crate) fn initialize_params(capabilities: &RawValue) -> Result<Box<RawValue>
 }
 
 pub(crate) fn legacy_peer(
-    answer: &RawValue,
+    answer: &Payload,
     capabilities: &Arc<RawValue>,
 ) -> Result<Peer, UpstreamError> {
     let found: InitializeAnswer = serde_json::from_str(answer.get()).map_err(|error| {

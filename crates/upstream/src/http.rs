@@ -22,7 +22,7 @@ use super::{
     ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, INBOUND_QUEUE, InboundMessage,
     LogStream, Transport, UpstreamCall, UpstreamError, poster,
 };
-use wire::Era;
+use wire::{Era, Payload};
 
 mod exchange;
 mod legacy;
@@ -51,7 +51,7 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 #[derive(Clone)]
 pub(crate) struct HttpTransport(Arc<HttpShared>);
 
-type ExchangeResult = Result<Box<RawValue>, ExchangeFailure>;
+type ExchangeResult = Result<Payload, ExchangeFailure>;
 
 /// The shared state of one connection.
 struct HttpShared {

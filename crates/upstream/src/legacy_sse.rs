@@ -169,7 +169,7 @@ async fn read(mut events: Box<Events>, receiver: &MessageReceiver) -> UpstreamEr
     loop {
         match events.next().await {
             Ok(Some(event)) if event.is_message() => {
-                if let Err(reason) = receiver.receive(&event.data) {
+                if let Err(reason) = receiver.receive(&event.data.into()) {
                     return reason;
                 }
             }

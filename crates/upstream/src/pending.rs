@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::request_state::RequestState;
 use super::turn::{TOGETHER, Turn};
 use super::{CallEvent, EventSender, UpstreamCall, UpstreamError};
+use wire::Payload;
 
 mod candidates;
 #[cfg(test)]
 mod tests;
 
-pub(crate) type RequestResult = Result<Box<RawValue>, UpstreamError>;
+pub(crate) type RequestResult = Result<Payload, UpstreamError>;
 
 /// The pending requests of one connection, by our own id.
 ///

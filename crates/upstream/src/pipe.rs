@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -21,7 +22,7 @@ use super::{
     ServerRequest, UpstreamCall, UpstreamError,
 };
 use wire::message::Malformed;
-use wire::{Message, Outcome, RpcError, message, meta, object};
+use wire::{Message, Outcome, Payload, RpcError, message, meta, object};
 
 /// After this many invalid lines in a row, the peer does not speak MCP. In a
 /// row: a server may print a log line now and then.
@@ -216,20 +217,20 @@ impl Drop for CancelOnDrop<'_> {
 
 impl MessageReceiver {
     /// Handles one message. An error ends the connection.
-    pub(crate) fn receive(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
+    pub(crate) fn receive(&self, bytes: &Bytes) -> Result<(), UpstreamError> {
         // Revision 2025-03-26 lets a server send several messages as a batch.
         if message::is_batch(bytes) {
             return match message::parse_batch(bytes) {
                 Ok(all) => all
                     .iter()
-                    .try_for_each(|one| self.one(one.get().as_bytes())),
+                    .try_for_each(|one| self.one(&bytes.slice_ref(one.get().as_bytes()))),
                 Err(reason) => self.noise(bytes, &reason.to_string()),
             };
         }
         self.one(bytes)
     }
 
-    fn one(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
+    fn one(&self, bytes: &Bytes) -> Result<(), UpstreamError> {
         let message = match wire::parse_upstream(bytes) {
             Ok(message) => message,
             Err(bad) if self.too_deep(&bad) => return Ok(()),
@@ -237,7 +238,7 @@ impl MessageReceiver {
         };
         self.noise.store(0, Ordering::Relaxed);
         match message {
-            Message::Response { id, outcome } => self.response(id, outcome),
+            Message::Response { id, outcome } => self.response(bytes, id, outcome),
             Message::Notification { method, params } => self.notification(&method, params),
             Message::Request { id, method, params } => self.request(id.raw(), &method, params),
         }
@@ -278,9 +279,9 @@ impl MessageReceiver {
         Ok(())
     }
 
-    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) {
+    fn response(&self, bytes: &Bytes, id: Option<&RawValue>, outcome: Outcome<'_>) {
         let answer = match outcome {
-            Outcome::Result(result) => Ok(result.to_owned()),
+            Outcome::Result(result) => Ok(Payload::of(bytes, result)),
             Outcome::Error(error) => Err(UpstreamError::Rpc(error)),
         };
         let Some(number) = id.and_then(|id| id.get().parse().ok()) else {
@@ -358,10 +359,8 @@ impl MessageReceiver {
 
     fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
         if method == "ping" {
-            let _ = self.outbox.try_send(OutgoingMessage::answer(wire::response(
-                id,
-                wire::object::empty(),
-            )));
+            let pong = wire::response(id, "{}");
+            let _ = self.outbox.try_send(OutgoingMessage::answer(pong));
             return;
         }
         let request = ServerRequest::new(id, method, params, self.outbox.clone());

@@ -343,7 +343,7 @@ async fn read(
         match lines.next().await {
             Ok(Some(OutputLine::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
             Ok(Some(OutputLine::Whole(line))) => {
-                if let Err(reason) = receiver.receive(&line) {
+                if let Err(reason) = receiver.receive(&line.freeze()) {
                     return reason;
                 }
             }

@@ -11,7 +11,7 @@ use super::schema::mentions;
 /// Client capabilities without the Tasks extension, which Portway does not
 /// relay: a server that sees it may answer with a task.
 pub fn forwardable(capabilities: &RawValue) -> Cow<'_, RawValue> {
-    if mentions(capabilities, TASKS)
+    if mentions(capabilities.get(), TASKS)
         && let Some(mut object) = Object::read(capabilities)
         && drop_tasks(&mut object)
     {

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use super::object::{each_member, is_null, text};
+use super::object::{each_member, is_null, text, unquote};
 use number::Number;
 pub use schema::{InvalidAnnotation, ParamHeader, ParamType, param_headers, without_annotations};
 
@@ -63,11 +63,10 @@ fn marked(value: &str) -> Option<&str> {
 
 /// Whether a header equals the body value: strings after decoding, numbers
 /// by value. Objects and arrays have no header form.
-pub fn matches(header: &str, body: &RawValue) -> Result<bool, BadHeader> {
+pub fn matches(header: &str, json: &str) -> Result<bool, BadHeader> {
     let header = decode_value(header)?;
-    let json = body.get();
     Ok(match json.as_bytes().first() {
-        Some(b'"') => text(body).is_some_and(|value| value == header),
+        Some(b'"') => unquote(json).is_some_and(|value| value == header),
         Some(b't' | b'f') => json == header,
         Some(b'-' | b'0'..=b'9') => {
             Number::parse(&header).is_some_and(|number| Some(number) == Number::parse(json))
@@ -131,7 +130,7 @@ pub fn check_params<'h>(
             (None, None) => {}
             (None, Some(_)) => return Err(HeaderMismatch::Missing(name())),
             (Some(_), None) => return Err(HeaderMismatch::Different(name())),
-            (Some(text), Some(value)) => match matches(text, value) {
+            (Some(text), Some(value)) => match matches(text, value.get()) {
                 Ok(true) => {}
                 Ok(false) => return Err(HeaderMismatch::Different(name())),
                 Err(bad) => return Err(HeaderMismatch::Bad(name(), bad)),

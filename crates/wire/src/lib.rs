@@ -14,6 +14,7 @@ pub mod message;
 pub mod meta;
 pub mod method;
 pub mod object;
+mod payload;
 pub mod result;
 mod scan;
 pub mod schema;
@@ -21,6 +22,7 @@ pub mod sse;
 
 pub use era::{Era, LEGACY, MODERN};
 pub use message::{
-    Id, Malformed, Message, Outcome, RpcError, code, compact, error, notification, outcome, parse,
-    parse_upstream, request, request_with, response, response_start,
+    Id, Malformed, Message, Outcome, RpcError, code, compact, error, is_one_line, notification,
+    outcome, parse, parse_upstream, request, request_with, response, response_start,
 };
+pub use payload::Payload;

@@ -30,7 +30,9 @@ pub use error::{RpcError, code};
 pub use fault::{Fault, Malformed};
 use fields::EnvelopeFields;
 pub use id::{BadId, Id};
-pub use write::{compact, error, notification, request, request_with, response, response_start};
+pub use write::{
+    compact, error, is_one_line, notification, request, request_with, response, response_start,
+};
 
 /// Deepest nesting of arrays and objects in one message.
 pub const MAX_DEPTH: usize = 64;
@@ -53,7 +55,8 @@ pub enum Message<'a> {
 }
 
 pub enum Outcome<'a> {
-    Result(&'a RawValue),
+    /// Valid JSON.
+    Result(&'a str),
     Error(RpcError),
 }
 
@@ -143,7 +146,7 @@ impl fmt::Debug for Message<'_> {
 impl fmt::Debug for Outcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Result(raw) => write!(f, "Result({} bytes)", raw.get().len()),
+            Self::Result(json) => write!(f, "Result({} bytes)", json.len()),
             Self::Error(error) => write!(f, "Error({error:?})"),
         }
     }

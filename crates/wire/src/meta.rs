@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, find_members, inner_member, is_object, parse_part, raw, unquote};
+use super::object::{Object, find_members, inner_member, is_object, raw, unquote};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{BadLogLevel, LogLevel};
 
@@ -113,74 +113,76 @@ fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
     }
 }
 
-/// The known keys of a request's `_meta`. Only a modern request has a version.
+/// The members of a request's params that Portway itself reads, found in one
+/// pass: JSON text. See [`pick`] for members written twice.
 #[derive(Clone, Copy, Default)]
-pub struct RequestMeta<'a> {
-    /// JSON text, as is the log level: parsed only when needed.
+pub struct RequestParams<'a> {
+    pub name: Option<&'a str>,
+    pub uri: Option<&'a str>,
+    pub task: Option<&'a str>,
+    pub input_responses: Option<&'a str>,
+    pub request_state: Option<&'a str>,
+    meta: Option<&'a str>,
     version: Option<&'a str>,
-    capabilities: Option<&'a RawValue>,
+    capabilities: Option<&'a str>,
     log_level: Option<&'a str>,
     /// A string or an integer, to be echoed as it is.
-    pub progress_token: Option<&'a RawValue>,
+    pub progress_token: Option<&'a str>,
 }
 
-/// The checked envelope of a modern request.
-#[derive(Clone)]
-pub struct RequestEnvelope<'a> {
-    pub version: Cow<'a, str>,
-    pub capabilities: &'a RawValue,
-    pub log_level: Option<LogLevel>,
-    pub progress_token: Option<&'a RawValue>,
-}
-
-/// Reads `params._meta`; fails if it, or its progress token, is unusable.
-pub fn read_request_meta(params: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
-    read_request_meta_and(params, "_meta").map(|(envelope, _)| envelope)
-}
-
-/// As [`read_request_meta`], together with one more member of the params.
-pub fn read_request_meta_and<'a>(
-    params: Option<&'a RawValue>,
-    name: &str,
-) -> Result<(RequestMeta<'a>, Option<&'a RawValue>), Malformed> {
-    let [meta, other] = params.map_or([None; 2], |params| {
-        find_members(params.get(), ["_meta", name])
-    });
-    Ok((read_meta(meta)?, other.and_then(parse_part)))
-}
-
-fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
-    let Some(meta) = meta.filter(|json| *json != "null") else {
-        return Ok(RequestMeta::default());
-    };
-    if !meta.starts_with('{') {
-        return Err(Fault::Meta.into());
-    }
-    let [version, capabilities, log_level, progress_token] = find_members(
-        meta,
-        [
+impl<'a> RequestParams<'a> {
+    pub fn find(params: Option<&'a RawValue>) -> Self {
+        let Some(params) = params else {
+            return Self::default();
+        };
+        let [responses, state] = ROUND_TRIP;
+        let names = ["name", "uri", "task", responses, state, "_meta"];
+        let [name, uri, task, input_responses, request_state, meta] =
+            find_members(params.get(), names);
+        let meta = meta.filter(|json| *json != "null");
+        let keys = [
             PROTOCOL_VERSION,
             CLIENT_CAPABILITIES,
             LOG_LEVEL,
             PROGRESS_TOKEN,
-        ],
-    );
-    let progress_token = progress_token
-        .filter(|json| *json != "null")
-        .and_then(parse_part);
-    if progress_token.is_some_and(|raw| Id::new(raw).is_err()) {
-        return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
+        ];
+        let [version, capabilities, log_level, progress_token] =
+            meta.map_or([None; 4], |meta| find_members(meta, keys));
+        Self {
+            name,
+            uri,
+            task,
+            input_responses,
+            request_state,
+            meta,
+            version,
+            capabilities,
+            log_level,
+            progress_token: progress_token.filter(|json| *json != "null"),
+        }
     }
-    Ok(RequestMeta {
-        version,
-        capabilities: capabilities.and_then(parse_part),
-        log_level,
-        progress_token,
-    })
-}
 
-impl<'a> RequestMeta<'a> {
-    /// The body alone decides the era of a request.
+    /// As [`RequestParams::find`]; fails if `_meta` is unusable.
+    pub fn read(params: Option<&'a RawValue>) -> Result<Self, Malformed> {
+        let found = Self::find(params);
+        found.check_meta()?;
+        Ok(found)
+    }
+
+    /// Fails if `_meta`, or its progress token, is unusable.
+    fn check_meta(&self) -> Result<(), Malformed> {
+        if self.meta.is_some_and(|meta| !meta.starts_with('{')) {
+            return Err(Fault::Meta.into());
+        }
+        let bad = |json| Id::check(json).is_err();
+        if self.progress_token.is_some_and(bad) {
+            return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
+        }
+        Ok(())
+    }
+
+    /// The body alone decides the era of a request: only a modern one has a
+    /// version.
     pub fn is_modern(&self) -> bool {
         self.version.is_some()
     }
@@ -197,7 +199,7 @@ impl<'a> RequestMeta<'a> {
                 .filter_map(|(gone, key)| gone.then_some(key));
             return Err(Fault::MissingMeta(missing.collect()).into());
         };
-        if !is_object(capabilities) {
+        if !capabilities.starts_with('{') {
             return Err(Fault::BadMeta(CLIENT_CAPABILITIES).into());
         }
         let bad_level = Fault::BadMeta(LOG_LEVEL);
@@ -213,9 +215,17 @@ impl<'a> RequestMeta<'a> {
             version: unquote(version).ok_or(Fault::BadMeta(PROTOCOL_VERSION))?,
             capabilities,
             log_level,
-            progress_token: self.progress_token,
         })
     }
+}
+
+/// The checked envelope of a modern request.
+#[derive(Clone)]
+pub struct RequestEnvelope<'a> {
+    pub version: Cow<'a, str>,
+    /// A JSON object.
+    pub capabilities: &'a str,
+    pub log_level: Option<LogLevel>,
 }
 
 /// The params of `notifications/progress`.

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 pub(crate) use edit::MAX_MEMBERS;
 pub use edit::Object;
 pub(super) use edit::push_text;
-use members::Members;
+use members::{Elements, Members};
 
 /// A member's name as it was written, quotes and escapes included.
 #[derive(Clone, Copy)]
@@ -66,6 +66,13 @@ pub fn each_member<'a>(
         }
     }
     true
+}
+
+/// As [`each_member`], as text. `json` must be valid.
+pub(super) fn each_json_member<'a>(json: &'a str, mut visit: impl FnMut(MemberName<'a>, &'a str)) {
+    for (key, value) in Members::of(json).into_iter().flatten() {
+        visit(key, value);
+    }
 }
 
 /// Parses a value found inside valid JSON.
@@ -123,6 +130,17 @@ pub fn set_member(raw: &RawValue, name: &str, value: &RawValue) -> Box<RawValue>
     }
 }
 
+/// As [`set_member`], as text. Both must be valid JSON.
+pub fn set_json_member(json: &str, name: &str, value: &str) -> String {
+    match Object::read_json(json) {
+        Some(mut object) => {
+            object.set_json(name, value);
+            object.to_json()
+        }
+        None => json.to_owned(),
+    }
+}
+
 /// `raw` without the named members; borrowed when it has none of them.
 pub fn remove_members<'a>(raw: &'a RawValue, names: &[&str]) -> Cow<'a, RawValue> {
     if let Some(mut object) = Object::read(raw)
@@ -160,27 +178,26 @@ impl<'a, F: FnMut(&'a RawValue)> Visitor<'a> for EachElement<F> {
 }
 
 /// An array with some elements replaced, all around them as it was written;
-/// borrowed if `map` gives every element back.
+/// borrowed if `map` gives every element back, or it is not an array. `array`
+/// must be valid JSON.
 pub fn map_elements<'a>(
-    array: &'a RawValue,
-    map: impl Fn(&'a RawValue) -> Cow<'a, RawValue>,
-) -> Cow<'a, RawValue> {
-    let json = array.get();
+    array: &'a str,
+    mut map: impl FnMut(&'a str) -> Cow<'a, str>,
+) -> Cow<'a, str> {
     let mut out = String::new();
     let mut copied = 0;
-    each_element(array, |element| {
-        if let Cow::Owned(new) = map(element) {
-            let place = range_in(array, element);
-            out.push_str(&json[copied..place.start]);
-            out.push_str(new.get());
+    for place in Elements::of(array).into_iter().flatten() {
+        if let Cow::Owned(new) = map(&array[place.clone()]) {
+            out.push_str(&array[copied..place.start]);
+            out.push_str(&new);
             copied = place.end;
         }
-    });
+    }
     if copied == 0 {
         return Cow::Borrowed(array);
     }
-    out.push_str(&json[copied..]);
-    Cow::Owned(self::raw(out))
+    out.push_str(&array[copied..]);
+    Cow::Owned(out)
 }
 
 /// `{}`.
@@ -208,7 +225,8 @@ pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     unquote(raw.get())
 }
 
-pub(super) fn unquote(json: &str) -> Option<Cow<'_, str>> {
+/// As [`text`], of JSON text.
+pub fn unquote(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
         return serde_json::from_str(json).ok().map(Cow::Owned);
@@ -216,7 +234,8 @@ pub(super) fn unquote(json: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-pub(super) fn quote(text: &str) -> String {
+/// The text as a JSON string.
+pub fn quote(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     push_quoted(text, &mut out);
     String::from_utf8(out).expect("serde_json writes UTF-8")
@@ -226,8 +245,8 @@ pub(super) fn push_quoted(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a string always serialises into memory");
 }
 
-/// Text assembled here from valid JSON. Parsing it keeps a mistake in this
-/// crate from reaching a peer.
-pub(super) fn raw(text: String) -> Box<RawValue> {
+/// Text that is valid JSON, or assembled of it. Parsing it keeps a mistake in
+/// this crate from reaching a peer.
+pub fn raw(text: String) -> Box<RawValue> {
     RawValue::from_string(text).expect("assembled from valid JSON")
 }

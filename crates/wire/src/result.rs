@@ -13,8 +13,8 @@ use super::message::{RpcError, code};
 use super::meta::SERVER_INFO;
 use super::method;
 use super::object::{
-    Object, is_null, is_object, map_elements, member, pick, quote, raw, remove_members, set_member,
-    text,
+    Object, find_members, is_object, map_elements, member, parse_part, pick, quote, raw,
+    remove_members, set_member, text, unquote,
 };
 use super::schema::{mentions, needs_wrapping, wrap_output_schema};
 
@@ -35,8 +35,9 @@ pub enum ResultType {
     Unknown,
 }
 
-pub fn result_type(result: &RawValue) -> ResultType {
-    match member(result, "resultType").map(text) {
+pub fn result_type(result: &str) -> ResultType {
+    let [kind] = find_members(result, ["resultType"]);
+    match kind.map(unquote) {
         None => ResultType::Complete,
         Some(Some(name)) => match &*name {
             "complete" => ResultType::Complete,
@@ -81,17 +82,18 @@ impl Freshness {
 }
 
 /// A legacy server's result for a modern client, always marked complete.
+/// `result` must be valid JSON.
 pub fn to_modern_result(
     method: &str,
-    result: &RawValue,
+    result: &str,
     freshness: Freshness,
     server_info: Option<&RawValue>,
-) -> Result<Box<RawValue>, BadResult> {
+) -> Result<String, BadResult> {
     // Some servers answer null where `{}` is meant.
-    let mut object = if is_null(result) {
+    let mut object = if result == "null" {
         Object::new()
     } else {
-        Object::read(result).ok_or(BadResult)?
+        Object::read_json(result).ok_or(BadResult)?
     };
     object.set_text("resultType", "complete");
     if method::is_cacheable(method) {
@@ -106,7 +108,7 @@ pub fn to_modern_result(
     match method {
         "tools/call" if !object.contains("content") => object.set_json("content", "[]"),
         "tools/list" => {
-            map_tools(result, &mut object, tool_to_modern);
+            map_tools(&mut object, tool_to_modern);
         }
         _ => {}
     }
@@ -115,19 +117,19 @@ pub fn to_modern_result(
         meta.set(SERVER_INFO, info);
         object.set_object("_meta", meta);
     }
-    Ok(object.into_raw())
+    Ok(object.to_json())
 }
 
 /// A modern server's complete result for a legacy client that negotiated
 /// `version`. If `wrapped`, the tool's output schema was wrapped, so its value
-/// must be wrapped too, object or not.
+/// must be wrapped too, object or not. `result` must be valid JSON.
 pub fn to_legacy_result<'a>(
     method: &str,
-    result: &'a RawValue,
+    result: &'a str,
     version: &str,
     wrapped: bool,
-) -> Result<Cow<'a, RawValue>, BadResult> {
-    let mut object = Object::read(result).ok_or(BadResult)?;
+) -> Result<Cow<'a, str>, BadResult> {
+    let mut object = Object::read_json(result).ok_or(BadResult)?;
     let cacheable = method::is_cacheable(method);
     let mut changed = object.retain(|name| match name {
         "resultType" => false,
@@ -145,26 +147,28 @@ pub fn to_legacy_result<'a>(
         }
     }
     match method {
-        "tools/list" => changed |= map_tools(result, &mut object, tool_to_legacy),
-        "tools/call" => changed |= content::call_to_legacy(result, &mut object, version, wrapped),
-        "prompts/get" => changed |= content::prompt_to_legacy(result, &mut object, version),
+        "tools/list" => changed |= map_tools(&mut object, tool_to_legacy),
+        "tools/call" => changed |= content::call_to_legacy(&mut object, version, wrapped),
+        "prompts/get" => changed |= content::prompt_to_legacy(&mut object, version),
         _ => {}
     }
     Ok(if changed {
-        Cow::Owned(object.into_raw())
+        Cow::Owned(object.to_json())
     } else {
         Cow::Borrowed(result)
     })
 }
 
 /// Returns true if any tool changed.
-fn map_tools<'a>(
-    result: &'a RawValue,
-    object: &mut Object<'a>,
-    map: impl Fn(&RawValue) -> Cow<'_, RawValue>,
-) -> bool {
-    match member(result, "tools").map(|tools| map_elements(tools, map)) {
-        Some(Cow::Owned(tools)) => object.set_json("tools", String::from(tools.get())),
+fn map_tools(object: &mut Object<'_>, map: impl Fn(&RawValue) -> Cow<'_, RawValue>) -> bool {
+    let mapped = object.get("tools").map(|tools| {
+        map_elements(tools, |tool| match parse_part(tool).map(&map) {
+            Some(Cow::Owned(tool)) => Cow::Owned(Box::<str>::from(tool).into()),
+            _ => Cow::Borrowed(tool),
+        })
+    });
+    match mapped {
+        Some(Cow::Owned(tools)) => object.set_json("tools", tools),
         _ => return false,
     }
     true
@@ -172,7 +176,7 @@ fn map_tools<'a>(
 
 /// A tool as modern clients know it: `execution` was 2025-11-25 only.
 pub fn tool_to_modern(tool: &RawValue) -> Cow<'_, RawValue> {
-    if !mentions(tool, "execution") {
+    if !mentions(tool.get(), "execution") {
         return Cow::Borrowed(tool);
     }
     remove_members(tool, &["execution"])
@@ -180,7 +184,7 @@ pub fn tool_to_modern(tool: &RawValue) -> Cow<'_, RawValue> {
 
 /// A tool as legacy clients know it: with an output schema of an object.
 pub fn tool_to_legacy(tool: &RawValue) -> Cow<'_, RawValue> {
-    if !mentions(tool, "outputSchema") {
+    if !mentions(tool.get(), "outputSchema") {
         return Cow::Borrowed(tool);
     }
     match member(tool, "outputSchema") {

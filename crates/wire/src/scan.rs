@@ -1,9 +1,10 @@
 //! Byte loops over JSON text that is too hot, or too hostile, for a parser.
 
+mod check;
 #[cfg(test)]
 mod tests;
 
-const LANES: usize = 16;
+pub(super) use check::JsonCheck;
 
 /// Whether arrays and objects nest deeper than `limit`. Needs no valid JSON
 /// and no recursion, and stops at the first level too many.
@@ -78,31 +79,33 @@ fn scalar(bytes: &[u8]) -> usize {
 }
 
 /// The index just after the string whose opening quote lies before `at`, and
-/// whether there is an escape in it. Strings are mostly short: eight bytes at
-/// a time.
+/// whether there is an escape in it.
 pub(super) fn string_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
     let mut escaped = false;
     loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let here = match rest.first_chunk() {
-            Some(eight) => match first_special(u64::from_le_bytes(*eight)) {
-                8 => {
-                    at += 8;
-                    continue;
-                }
-                place => place,
-            },
-            None => match rest.iter().position(|b| matches!(b, b'"' | b'\\')) {
-                Some(place) => place,
-                None => return (bytes.len(), escaped),
-            },
-        };
-        if rest[here] == b'"' {
-            return (at + here + 1, escaped);
+        at = string_part(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => return (at + 1, escaped),
+            Some(_) => (at, escaped) = (at + 2, true),
+            None => return (bytes.len(), escaped),
         }
-        escaped = true;
-        at += here + 2;
     }
+}
+
+/// The index of the first quote or backslash from `at` on, or the end. Strings
+/// are mostly short: the first bytes are not worth a call.
+fn string_part(bytes: &[u8], mut at: usize) -> usize {
+    for _ in 0..2 {
+        let Some(eight) = bytes.get(at..).unwrap_or_default().first_chunk() else {
+            break;
+        };
+        match first_special(u64::from_le_bytes(*eight)) {
+            8 => at += 8,
+            place => return at + place,
+        }
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
 }
 
 /// The index of the first quote or backslash in eight bytes; 8 if none.
@@ -116,30 +119,22 @@ fn first_special(eight: u64) -> usize {
     hits.trailing_zeros() as usize / 8
 }
 
-fn after_string(bytes: &[u8], at: usize) -> usize {
-    string_end(bytes, at).0
+/// Whether there is a control character, layout included. Counts, because
+/// that vectorises.
+fn has_control(bytes: &[u8]) -> bool {
+    // 128 fits the u8 sums that the compiler packs.
+    let count = |chunk: &[u8]| -> u8 { chunk.iter().map(|b| u8::from(*b < b' ')).sum() };
+    bytes.chunks(128).any(|chunk| count(chunk) > 0)
 }
 
-/// The first of two bytes, sixteen at a time.
-pub(super) fn find_either(bytes: &[u8], one: u8, other: u8) -> Option<usize> {
-    let hit = |b: &u8| *b == one || *b == other;
-    let (blocks, _) = bytes.as_chunks::<LANES>();
-    let clean = blocks
-        .iter()
-        .take_while(|block| {
-            !block
-                .iter()
-                .fold(false, |any, b| any | (*b == one) | (*b == other))
-        })
-        .count()
-        * LANES;
-    bytes[clean..].iter().position(hit).map(|at| clean + at)
+fn after_string(bytes: &[u8], at: usize) -> usize {
+    string_end(bytes, at).0
 }
 
 /// Whether JSON text already fits on one line. A raw newline cannot stand
 /// inside a JSON string, so any newline is layout.
 pub(super) fn is_one_line(json: &[u8]) -> bool {
-    find_either(json, b'\n', b'\r').is_none()
+    memchr::memchr2(b'\n', b'\r', json).is_none()
 }
 
 /// Appends valid JSON text on one line: as it is when it has no newline,

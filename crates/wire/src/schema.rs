@@ -6,6 +6,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::object::{
@@ -80,7 +81,7 @@ pub(crate) fn wrap_output_schema(schema: &RawValue) -> Box<RawValue> {
 /// `schema` with each `#` or `#/…` reference starting at `base` instead.
 /// Anchors travel with the schema, and so does all below an `$id`.
 fn move_pointers<'a>(schema: &'a RawValue, base: &str) -> Cow<'a, RawValue> {
-    if !mentions(schema, "$ref") && !mentions(schema, "$dynamicRef") {
+    if !mentions(schema.get(), "$ref") && !mentions(schema.get(), "$dynamicRef") {
         return Cow::Borrowed(schema);
     }
     let rebase = |keyword: &MemberName<'_>, value: &RawValue| {
@@ -106,7 +107,7 @@ fn move_pointers<'a>(schema: &'a RawValue, base: &str) -> Cow<'a, RawValue> {
 
 /// `schema` without a keyword, wherever it stands as one.
 pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a, RawValue> {
-    if !mentions(schema, keyword) {
+    if !mentions(schema.get(), keyword) {
         return Cow::Borrowed(schema);
     }
     let drop = |found: &MemberName<'_>, _: &RawValue| {
@@ -128,8 +129,9 @@ pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a
 
 /// Cheap and one-sided: false means it certainly does not occur, not even
 /// spelled with escapes.
-pub fn mentions(raw: &RawValue, name: &str) -> bool {
-    raw.get().contains(name) || raw.get().contains("\\u")
+pub fn mentions(json: &str, name: &str) -> bool {
+    let contains = |text: &str| memmem::find(json.as_bytes(), text.as_bytes()).is_some();
+    contains(name) || contains("\\u")
 }
 
 enum KeywordEdit {

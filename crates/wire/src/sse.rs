@@ -5,7 +5,7 @@ mod tests;
 
 use std::fmt;
 
-use super::scan::find_either;
+use memchr::memchr2;
 
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {
@@ -82,7 +82,7 @@ impl Decoder {
                 *input = &input[1..];
                 continue;
             }
-            let Some(end) = find_either(input, b'\n', b'\r') else {
+            let Some(end) = memchr2(b'\n', b'\r', input) else {
                 self.hold(input)?;
                 *input = &[];
                 break;
@@ -217,7 +217,7 @@ pub fn encode(
     let mut rest = data;
     loop {
         out.extend_from_slice(b"data: ");
-        let Some(end) = find_either(rest, b'\n', b'\r') else {
+        let Some(end) = memchr2(b'\n', b'\r', rest) else {
             out.extend_from_slice(rest);
             break;
         };

@@ -122,7 +122,9 @@ impl Exchange<'_> {
             let body = self.quiet(self.remote.bytes(response)).await??;
             return match wire::outcome(&body) {
                 Some(Outcome::Error(error)) => Err(refusal(&error)),
-                Some(Outcome::Result(result)) if status.is_success() => Ok(result.to_owned()),
+                Some(Outcome::Result(result)) if status.is_success() => {
+                    Ok(object::raw(result.into()))
+                }
                 _ if status.is_success() => Err(self.remote.stranger()),
                 _ => {
                     let said = serde_json::from_slice(&body).unwrap_or_default();
@@ -156,7 +158,7 @@ impl Exchange<'_> {
     fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
         match wire::parse_upstream(json) {
             Ok(Message::Response { outcome, .. }) => match outcome {
-                Outcome::Result(result) => return Ok(Some(result.to_owned())),
+                Outcome::Result(result) => return Ok(Some(object::raw(result.into()))),
                 Outcome::Error(error) => return Err(refusal(&error)),
             },
             Ok(Message::Notification { method, params }) => {

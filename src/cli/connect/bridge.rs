@@ -23,7 +23,7 @@ use super::stdin::ClientLine;
 use crate::cli::remote::{BOTH, JSON};
 use crate::cli::terminal::note;
 use upstream::{Headers, ToolHeaders};
-use wire::meta::{self, member};
+use wire::meta::{RequestParams, member};
 use wire::{Era, Message, Outcome, RpcError, code, message};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -77,7 +77,7 @@ impl Bridge {
         match wire::parse(&line) {
             Ok(Message::Request { id, method, params }) => {
                 let id = id.raw().to_owned();
-                match meta::read_request_meta(params) {
+                match RequestParams::read(params) {
                     Err(bad) => self.say(wire::error(Some(&id), &RpcError::from(&bad))),
                     Ok(envelope) => {
                         let (modern, method) = (envelope.is_modern(), method.into_owned());

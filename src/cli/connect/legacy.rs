@@ -17,6 +17,7 @@ use super::reply::{self, GatewayReply, GatewayStream};
 use upstream::{Headers, StreamPosition};
 use wire::Outcome;
 use wire::meta::{member, text};
+use wire::object::parse_part;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -105,7 +106,7 @@ impl Bridge {
             },
         };
         let result = match wire::outcome(&answer) {
-            Some(Outcome::Result(result)) => result,
+            Some(Outcome::Result(result)) => parse_part(result).ok_or_else(|| self.odd())?,
             Some(Outcome::Error(error)) => {
                 let status = http::StatusCode::OK;
                 return Err(BridgeError::Refused { status, error });

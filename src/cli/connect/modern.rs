@@ -12,7 +12,7 @@ use super::open_requests::ClientCall;
 use super::reply::GatewayReply;
 use upstream::Headers;
 use wire::meta::{self, member, text};
-use wire::object::{is_null, set_member};
+use wire::object::{is_null, parse_part, set_member};
 use wire::{Message, Outcome, code, method};
 
 /// The maximum number of pages read when the tools are listed again.
@@ -166,7 +166,7 @@ impl Bridge {
 
 fn result(message: &[u8]) -> Option<&RawValue> {
     match wire::outcome(message)? {
-        Outcome::Result(result) => Some(result),
+        Outcome::Result(result) => parse_part(result),
         Outcome::Error(_) => None,
     }
 }

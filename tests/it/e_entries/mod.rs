@@ -110,11 +110,7 @@ impl EntryGateway {
     /// The whole answer to a modern client.
     pub(crate) async fn ask(&self, caller: &Caller, method: &str, params: Value) -> Value {
         let (id, params) = (to_raw_value(&1).unwrap(), to_raw_value(&params).unwrap());
-        let incoming = ClientRequest {
-            id: &id,
-            method,
-            params: Some(&params),
-        };
+        let incoming = ClientRequest::new(&id, method, Some(&params));
         let reply = self.gateway.request(caller, &client(), incoming).last();
         let reply = tokio::time::timeout(PATIENCE, reply).await;
         let reply = reply.expect("an answer comes");
@@ -174,11 +170,7 @@ impl SubscribedClient {
 impl EntryGateway {
     pub(crate) async fn listen(&self, caller: &Caller, params: Value) -> SubscribedClient {
         let (id, params) = (to_raw_value(&7).unwrap(), to_raw_value(&params).unwrap());
-        let incoming = ClientRequest {
-            id: &id,
-            method: "subscriptions/listen",
-            params: Some(&params),
-        };
+        let incoming = ClientRequest::new(&id, "subscriptions/listen", Some(&params));
         SubscribedClient(self.gateway.request(caller, &client(), incoming))
     }
 }

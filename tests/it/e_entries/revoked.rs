@@ -258,11 +258,8 @@ async fn e7_what_was_taken_away_is_not_followed_and_sets_no_log_level() {
         let told = house.listen(&caller, wanted).await.next().await;
         assert!(!told.contains("fixture://watched"), "{era}: {told}");
         let params = to_raw_value(&json!({"name": "say", "arguments": {"text": "t"}})).unwrap();
-        let incoming = ClientRequest {
-            id: &to_raw_value(&1).unwrap(),
-            method: "tools/call",
-            params: Some(&params),
-        };
+        let id = to_raw_value(&1).unwrap();
+        let incoming = ClientRequest::new(&id, "tools/call", Some(&params));
         let client = Client {
             log_level: Some(wire::meta::LogLevel::Debug),
             ..client()

@@ -99,7 +99,7 @@ impl ListBuilder {
             let params = cursor.map(|cursor| serde_json::json!({ "cursor": cursor }));
             let params = params.map(|params| to_raw_value(&params).expect("text serialises"));
             let call = UpstreamCall::new(self.kind.method(), limit).params(params.as_deref());
-            let page = connection.background(call).await?;
+            let page = connection.background(call).await?.to_raw();
             self.judge(&page, number);
             cursor = self.add(&page)?;
             if cursor.is_none() || self.full {

@@ -108,7 +108,7 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> PreparedTool {
 
 /// Whether a tool of revision 2025-11-25 runs only as a task.
 fn is_task_only(raw: &RawValue) -> bool {
-    mentions(raw, "taskSupport")
+    mentions(raw.get(), "taskSupport")
         && inner_member(raw, "execution", "taskSupport")
             .and_then(text)
             .as_deref()
@@ -118,7 +118,7 @@ fn is_task_only(raw: &RawValue) -> bool {
 /// HTTP clients drop a tool with an invalid header annotation, so invalid
 /// annotations are removed.
 fn with_headers(raw: Arc<RawValue>) -> (Arc<RawValue>, Vec<ParamHeader>) {
-    if !mentions(&raw, "x-mcp-header") {
+    if !mentions(raw.get(), "x-mcp-header") {
         return (raw, Vec::new());
     }
     let Some(schema) = member(&raw, "inputSchema") else {

@@ -14,8 +14,8 @@ use super::running::{PostAnswers, client, sessionless};
 use super::stateless;
 use gateway::{Caller, ClientRequest, Gateway, NoSession, OwnedRequest, Session, no_capabilities};
 use wire::message::{Fault, Malformed, parse_batch};
-use wire::meta::{self, member, text};
-use wire::{Message, Outcome, RpcError, code, era};
+use wire::meta::{self, RequestParams, member, text};
+use wire::{Message, Outcome, RpcError, code, era, object};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The only revision with batches.
@@ -170,7 +170,7 @@ pub(super) fn take(
             outcome,
         } => {
             let answer = match outcome {
-                Outcome::Result(result) => Ok(result.to_owned()),
+                Outcome::Result(result) => Ok(object::raw(result.into())),
                 Outcome::Error(error) => Err(error),
             };
             // A late response is not an error.
@@ -216,14 +216,10 @@ pub(super) fn take_batch(
     for element in elements {
         match wire::parse(element.get().as_bytes())? {
             Message::Request { id, method, params } => {
-                if method == "initialize" || meta::read_request_meta(params)?.is_modern() {
+                if method == "initialize" || RequestParams::read(params)?.is_modern() {
                     return Err(Fault::Batch.into());
                 }
-                requests.push(OwnedRequest::of(ClientRequest {
-                    id: id.raw(),
-                    method: &method,
-                    params,
-                }));
+                requests.push(OwnedRequest::of(id.raw(), &method, params));
             }
             message => told.push(message),
         }

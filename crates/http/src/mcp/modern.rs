@@ -11,40 +11,27 @@ use super::accept::single;
 use super::post::{McpRefusal, Post, VERSION, not_acceptable};
 use super::stateless;
 use gateway::{Client, ClientRequest, Reply, View, forwardable_capabilities};
-use wire::meta::{RequestEnvelope, member, text};
+use wire::meta::{RequestEnvelope, member};
 use wire::method::{self, MethodKind, Sender};
-use wire::{Era, Id, MODERN, RpcError, code, header};
+use wire::object::unquote;
+use wire::{Era, MODERN, RpcError, code, header};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LISTEN: &str = "subscriptions/listen";
 
-/// The content of a request.
-pub(super) struct ModernRequest<'a> {
-    pub method: &'a str,
-    pub params: Option<&'a RawValue>,
-    /// The param that names its subject, if the method has one.
-    pub named: Option<&'a RawValue>,
-    pub envelope: RequestEnvelope<'a>,
-}
-
 pub(super) async fn request(
     post: Post<'_>,
-    id: Id<'_>,
-    asked: ModernRequest<'_>,
+    incoming: ClientRequest<'_>,
+    envelope: RequestEnvelope<'_>,
 ) -> Result<Response, McpRefusal> {
-    version(post, &asked.envelope)?;
-    names(post, &asked)?;
-    let ModernRequest {
-        method,
-        params,
-        named,
-        envelope,
-    } = asked;
+    let method = incoming.method;
+    version(post, &envelope)?;
+    names(post, incoming)?;
     known(method)?;
     let view = post.mcp.gateway.view(post.caller);
     if method == "tools/call" {
-        arguments(post, &view, named, params)?;
+        arguments(post, &view, incoming)?;
     }
     if method == LISTEN && !post.accept.events {
         return Ok(not_acceptable().into_response());
@@ -55,11 +42,6 @@ pub(super) async fn request(
         capabilities: forwardable_capabilities(envelope.capabilities),
         log_level: envelope.log_level,
         session: None,
-    };
-    let incoming = ClientRequest {
-        id: id.raw(),
-        method,
-        params,
     };
     let gateway = &post.mcp.gateway;
     let replies = gateway.request_in(view, post.caller, &client, incoming);
@@ -90,18 +72,25 @@ fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), McpRefu
 }
 
 /// Checks that `Mcp-Method` and `Mcp-Name` match the body.
-fn names(post: Post<'_>, asked: &ModernRequest<'_>) -> Result<(), McpRefusal> {
-    let method = asked.method;
+fn names(post: Post<'_>, incoming: ClientRequest<'_>) -> Result<(), McpRefusal> {
+    let method = incoming.method;
     match single(post.headers, &METHOD) {
         Ok(Some(named)) if named == method => {}
         Ok(None) => return Err(mismatch("header Mcp-Method is missing")),
         _ => return Err(mismatch("header Mcp-Method does not match the body")),
     }
-    if method::name_param(method).is_none() {
+    let Some(param) = method::name_param(method) else {
         return Ok(());
-    }
-    let named = single(post.headers, &NAME);
-    match (named, asked.named) {
+    };
+    let subject = match param {
+        "name" => incoming.found.name,
+        "uri" => incoming.found.uri,
+        other => incoming
+            .params
+            .and_then(|params| member(params, other))
+            .map(RawValue::get),
+    };
+    match (single(post.headers, &NAME), subject) {
         (Ok(None), None) => Ok(()),
         (Ok(None), Some(_)) => Err(mismatch("header Mcp-Name is missing")),
         (Ok(Some(named)), Some(value)) if header::matches(named, value) == Ok(true) => Ok(()),
@@ -127,20 +116,17 @@ fn known(method: &str) -> Result<(), McpRefusal> {
 }
 
 /// Checks that `Mcp-Param-*` headers match the arguments.
-fn arguments(
-    post: Post<'_>,
-    view: &View,
-    named: Option<&RawValue>,
-    params: Option<&RawValue>,
-) -> Result<(), McpRefusal> {
-    let Some(name) = named.and_then(text) else {
+fn arguments(post: Post<'_>, view: &View, incoming: ClientRequest<'_>) -> Result<(), McpRefusal> {
+    let Some(name) = incoming.found.name.and_then(unquote) else {
         return Ok(());
     };
     let tool = view.tool(&name);
     let Some(tool) = tool.filter(|tool| !tool.traits.headers.is_empty()) else {
         return Ok(());
     };
-    let arguments = params.and_then(|params| member(params, "arguments"));
+    let arguments = incoming
+        .params
+        .and_then(|params| member(params, "arguments"));
     let mut unclear = None;
     let found = header::check_params(&tool.traits.headers, arguments, |name| {
         single(post.headers, name).unwrap_or_else(|_| {

@@ -25,9 +25,10 @@ use super::reply::{accepted, event};
 use super::running;
 use crate::error::ApiError;
 use crate::json::read_body;
-use gateway::{Caller, ClientRequest, MessageStream, OwnedRequest, Scope, Session};
+use gateway::{Caller, MessageStream, OwnedRequest, Scope, Session};
 use wire::message::{Fault, is_batch, parse_batch};
-use wire::{Message, code, meta};
+use wire::meta::RequestParams;
+use wire::{Message, code};
 
 /// The open connections, by the id in their URL.
 #[derive(Clone, Default)]
@@ -176,15 +177,11 @@ impl SsePipe {
         }
         match wire::parse(body)? {
             Message::Request { id, method, params } => {
-                if meta::read_request_meta(params)?.is_modern() {
+                if RequestParams::read(params)?.is_modern() {
                     let error = "this transport is not one of the modern revisions";
                     return Err(McpRefusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }
-                let request = OwnedRequest::of(ClientRequest {
-                    id: id.raw(),
-                    method: &method,
-                    params,
-                });
+                let request = OwnedRequest::of(id.raw(), &method, params);
                 match self.session.get() {
                     Some(session) => self.run(mcp, caller, session, request),
                     None => self.first(mcp, caller, request),

@@ -16,7 +16,8 @@ use crate::error::{ApiError, Code};
 use crate::json::read_body;
 use gateway::{Caller, ClientRequest};
 use wire::message::{Fault, Malformed, is_batch};
-use wire::{Era, Message, RpcError, code, era, meta, method};
+use wire::meta::RequestParams;
+use wire::{Era, Message, RpcError, code, era};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -85,25 +86,19 @@ impl<'a> Post<'a> {
         match message {
             Message::Request { id, method, params } => {
                 let refused = |refusal: McpRefusal| refusal.of(id.raw());
-                let name = method::name_param(&method).unwrap_or("_meta");
-                let read = meta::read_request_meta_and(params, name).map_err(|e| refused(e.into()));
-                let (envelope, named) = read?;
-                if envelope.is_modern() || says_modern {
-                    let envelope = envelope.require().map_err(|e| refused(e.into()))?;
-                    let asked = modern::ModernRequest {
-                        method: &method,
-                        params,
-                        named,
-                        envelope,
-                    };
-                    return modern::request(self, id, asked).await.map_err(refused);
-                }
-                let version = self.known_version().map_err(refused)?;
+                let found = RequestParams::read(params).map_err(|e| refused(e.into()))?;
                 let incoming = ClientRequest {
                     id: id.raw(),
                     method: &method,
                     params,
+                    found,
                 };
+                if found.is_modern() || says_modern {
+                    let envelope = found.require().map_err(|e| refused(e.into()))?;
+                    let answer = modern::request(self, incoming, envelope).await;
+                    return answer.map_err(refused);
+                }
+                let version = self.known_version().map_err(refused)?;
                 let answer = legacy::request(self, version, incoming).await;
                 answer.map_err(refused)
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
 use http::StatusCode;
 use serde_json::value::RawValue;
 
@@ -12,7 +13,7 @@ use crate::reply::{ExchangeFailure, HttpReply};
 use crate::{
     CallEvent, EventSender, InboundMessage, LogStream, Notification, Permit, ServerRequest,
 };
-use wire::{Era, Message, Outcome, message, meta};
+use wire::{Era, Message, Outcome, Payload, message, meta};
 
 /// After this many messages that do not belong on a stream, the stream is
 /// closed.
@@ -65,7 +66,7 @@ impl<'a> HttpExchange<'a> {
     }
 
     /// Takes one message of this request's stream; the last is its response.
-    pub(super) fn take(&self, bytes: &[u8]) -> Option<ExchangeResult> {
+    pub(super) fn take(&self, bytes: &Bytes) -> Option<ExchangeResult> {
         // Revision 2025-03-26 lets a server send several messages as a batch.
         if message::is_batch(bytes) {
             let Ok(messages) = message::parse_batch(bytes) else {
@@ -73,15 +74,15 @@ impl<'a> HttpExchange<'a> {
             };
             let found = messages
                 .iter()
-                .filter_map(|one| self.one(one.get().as_bytes()));
+                .filter_map(|one| self.one(&bytes.slice_ref(one.get().as_bytes())));
             return found.last();
         }
         self.one(bytes)
     }
 
-    fn one(&self, bytes: &[u8]) -> Option<ExchangeResult> {
+    fn one(&self, bytes: &Bytes) -> Option<ExchangeResult> {
         match wire::parse_upstream(bytes) {
-            Ok(Message::Response { id, outcome }) => self.response(id, outcome),
+            Ok(Message::Response { id, outcome }) => self.response(bytes, id, outcome),
             Ok(Message::Notification { method, params }) => {
                 self.notification(&method, params);
                 None
@@ -94,10 +95,15 @@ impl<'a> HttpExchange<'a> {
         }
     }
 
-    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) -> Option<ExchangeResult> {
+    fn response(
+        &self,
+        bytes: &Bytes,
+        id: Option<&RawValue>,
+        outcome: Outcome<'_>,
+    ) -> Option<ExchangeResult> {
         let ours = id.is_some_and(|id| self.is_own(id));
         match outcome {
-            Outcome::Result(result) if ours => Some(Ok(result.to_owned())),
+            Outcome::Result(result) if ours => Some(Ok(Payload::of(bytes, result))),
             // No id: the server could not read the request; the error says why.
             Outcome::Error(error) if ours || id.is_none() => Some(Err(ExchangeFailure::Rpc {
                 status: StatusCode::OK,
@@ -156,7 +162,7 @@ impl<'a> HttpExchange<'a> {
         }
         let receiver = &self.shared.receiver;
         if method == "ping" {
-            let pong = wire::response(id, wire::object::empty());
+            let pong = wire::response(id, "{}");
             let _ = receiver.outbox.try_send(pong.into());
             return None;
         }

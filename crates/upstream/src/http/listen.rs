@@ -89,7 +89,7 @@ async fn drain(shared: &HttpShared, mut events: Box<Events>, place: &mut StreamP
             Ok(Some(event)) => {
                 let fresh = place.pass(&event) && event.is_message();
                 // An invalid message ends the stream, which is then opened again.
-                if fresh && shared.receiver.receive(&event.data).is_err() {
+                if fresh && shared.receiver.receive(&event.data.into()).is_err() {
                     return;
                 }
             }

@@ -77,7 +77,7 @@ impl HttpShared {
             other => flight.only(other)?,
         };
         if outgoing.method == "tools/list" {
-            self.tools.learn(&found, |text| {
+            self.tools.learn(&found.to_raw(), |text| {
                 (self.receiver.log)(LogStream::Protocol, text)
             });
         }
@@ -120,8 +120,11 @@ impl HttpShared {
             };
             let flight = HttpExchange::new(self, Era::Modern, id, None);
             let found = self.modern_once(spelling, &flight, &outgoing).await?;
-            let next = object::member(&found, "nextCursor").filter(|next| !object::is_null(next));
-            match next {
+            let [next] = object::find_members(found.get(), ["nextCursor"]);
+            match next
+                .filter(|next| *next != "null")
+                .and_then(object::parse_part)
+            {
                 Some(next) => cursor = Some(next.to_owned()),
                 None => break,
             }

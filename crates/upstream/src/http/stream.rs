@@ -65,7 +65,7 @@ impl HttpShared {
             let reason = match events.next().await {
                 Ok(Some(event)) => {
                     let fresh = place.pass(&event) && event.is_message();
-                    if fresh && let Some(found) = flight.take(&event.data) {
+                    if fresh && let Some(found) = flight.take(&event.data.into()) {
                         events.finish();
                         return found;
                     }

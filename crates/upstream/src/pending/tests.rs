@@ -1,3 +1,5 @@
+use serde_json::value::RawValue;
+
 use super::*;
 use crate::{Notification, ServerRequest, event_queue};
 

@@ -41,7 +41,7 @@ pub enum InvalidAnnotation {
 /// The annotations of a tool's input schema; an invalid one is an error.
 pub fn param_headers(input_schema: &RawValue) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
     // Nearly every schema.
-    if !mentions(input_schema, ANNOTATION) {
+    if !mentions(input_schema.get(), ANNOTATION) {
         return Ok(Vec::new());
     }
     let mut scan = AnnotationScan {

@@ -86,16 +86,9 @@ fn t_e1_headers_match_bodies_by_value() {
         ("{}", "{}", false),
     ];
     for (header, body, expected) in table {
-        assert_eq!(
-            matches(header, &json(body)),
-            Ok(expected),
-            "{header} {body}"
-        );
+        assert_eq!(matches(header, body), Ok(expected), "{header} {body}");
     }
-    assert_eq!(
-        matches("=?base64?*?=", &json("\"x\"")),
-        Err(BadHeader::Base64)
-    );
+    assert_eq!(matches("=?base64?*?=", "\"x\""), Err(BadHeader::Base64));
 }
 
 #[test]

@@ -71,7 +71,7 @@ proptest! {
             parse_upstream(message.as_bytes()) else {
             return Err(TestCaseError::fail("not a result"));
         };
-        prop_assert_eq!(result.get(), &value);
+        prop_assert_eq!(result, &value);
 
         // Written for a line, only the layout goes.
         let line = String::from_utf8(response(&raw("1"), result)).unwrap();

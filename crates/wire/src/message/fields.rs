@@ -1,62 +1,80 @@
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use super::{
-    BadId, Fault, Id, Malformed, Message, Outcome, RpcError, Strictness, first_token, readable,
+    BadId, Fault, Id, MAX_DEPTH, Malformed, Message, Outcome, RpcError, Strictness, first_token,
+    readable,
 };
-use crate::object::{is_null, is_object, text};
+use crate::object::{each_json_member, parse_part, unquote};
+use crate::scan::{JsonCheck, after_space};
 
-/// The members of an envelope, not yet checked.
+/// The members of an envelope: JSON values, not yet checked for their meaning.
 #[derive(Clone, Copy, Default)]
 pub(super) struct EnvelopeFields<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
     twice: Option<&'static str>,
 }
 
 impl<'a> EnvelopeFields<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let json = match readable(bytes) {
-            Err(Fault::TooDeep) => return Err(too_deep(bytes)),
-            json => json?,
-        };
-        match first_token(bytes) {
-            Some(b'{') => Ok(serde_json::from_str(json).map_err(Fault::from)?),
-            Some(b'[') => Err(Fault::Batch.into()),
-            None => Err(Fault::Empty.into()),
-            // Still only "not an object" if it is JSON at all.
-            Some(_) => match serde_json::from_str::<IgnoredAny>(json) {
-                Ok(_) => Err(Fault::NotAnObject.into()),
-                Err(error) => Err(Fault::from(error).into()),
-            },
+        let json = std::str::from_utf8(bytes).ok();
+        json.and_then(Self::scan).ok_or_else(|| fault(bytes))
+    }
+
+    /// Checks the whole message and finds its members, in one pass. Collects
+    /// without judging, so that a fault can still name the id.
+    fn scan(json: &'a str) -> Option<Self> {
+        let bytes = json.as_bytes();
+        let check = JsonCheck::new(bytes);
+        let mut fields = EnvelopeFields::default();
+        let mut at = after_space(bytes, 0);
+        if *bytes.get(at)? != b'{' {
+            return None;
+        }
+        at = after_space(bytes, at + 1);
+        if *bytes.get(at)? == b'}' {
+            return (after_space(bytes, at + 1) == bytes.len()).then_some(fields);
+        }
+        loop {
+            let (name_end, value) = check.after_name(at)?;
+            let name = unquote(&json[at..name_end])?;
+            let end = check.after_value(value, MAX_DEPTH - 1)?;
+            fields.put(&name, &json[value..end]);
+            at = after_space(bytes, end);
+            match *bytes.get(at)? {
+                b',' => at = after_space(bytes, at + 1),
+                b'}' => return (after_space(bytes, at + 1) == bytes.len()).then_some(fields),
+                _ => return None,
+            }
         }
     }
 
-    fn slot(&mut self, name: FieldName) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
-        Some(match name {
-            FieldName::JsonRpc => ("jsonrpc", &mut self.jsonrpc),
-            FieldName::Id => ("id", &mut self.id),
-            FieldName::Method => ("method", &mut self.method),
-            FieldName::Params => ("params", &mut self.params),
-            FieldName::Result => ("result", &mut self.result),
-            FieldName::Error => ("error", &mut self.error),
-            FieldName::Other => return None,
-        })
+    fn put(&mut self, name: &str, value: &'a str) {
+        let (name, field) = match name {
+            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            "id" => ("id", &mut self.id),
+            "method" => ("method", &mut self.method),
+            "params" => ("params", &mut self.params),
+            "result" => ("result", &mut self.result),
+            "error" => ("error", &mut self.error),
+            _ => return,
+        };
+        if field.replace(value).is_some() {
+            self.twice = Some(name);
+        }
     }
 
     pub(super) fn without_nulls(mut self) -> Self {
         for field in [&mut self.id, &mut self.method, &mut self.error] {
-            *field = field.filter(|raw| !is_null(raw));
+            *field = field.filter(|json| *json != "null");
         }
         // A null result alone is a response; beside an error it is filler.
         if self.error.is_some() || self.method.is_some() {
-            self.result = self.result.filter(|raw| !is_null(raw));
+            self.result = self.result.filter(|json| *json != "null");
         }
         self
     }
@@ -71,13 +89,13 @@ impl<'a> EnvelopeFields<'a> {
         if let Some(name) = self.twice {
             return Err(Fault::Duplicate(name));
         }
-        if self.jsonrpc.and_then(text).as_deref() != Some("2.0") {
+        if self.jsonrpc.and_then(unquote).as_deref() != Some("2.0") {
             return Err(Fault::JsonRpc);
         }
         match (self.method, self.result, self.error) {
             (Some(method), None, None) => self.judge_call(method),
             (None, Some(result), None) => {
-                let id = self.id.ok_or(BadId::Missing)?;
+                let id = self.id.and_then(parse_part).ok_or(BadId::Missing)?;
                 if strictness == Strictness::Strict {
                     Id::new(id)?;
                 }
@@ -92,13 +110,14 @@ impl<'a> EnvelopeFields<'a> {
         }
     }
 
-    fn judge_call(self, method: &'a RawValue) -> Result<Message<'a>, Fault> {
-        let method = text(method).ok_or(Fault::Method)?;
-        let params = self.params.filter(|raw| !is_null(raw));
-        if params.is_some_and(|raw| !is_object(raw)) {
+    fn judge_call(self, method: &'a str) -> Result<Message<'a>, Fault> {
+        let method = unquote(method).ok_or(Fault::Method)?;
+        let params = self.params.filter(|json| *json != "null");
+        if params.is_some_and(|json| !json.starts_with('{')) {
             return Err(Fault::Params);
         }
-        Ok(match self.id {
+        let params = params.and_then(parse_part);
+        Ok(match self.id.and_then(parse_part) {
             Some(id) => Message::Request {
                 id: Id::new(id)?,
                 method,
@@ -108,8 +127,9 @@ impl<'a> EnvelopeFields<'a> {
         })
     }
 
-    fn judge_error(self, error: &RawValue, strictness: Strictness) -> Result<Message<'a>, Fault> {
-        let id = self.id.filter(|raw| !is_null(raw));
+    fn judge_error(self, error: &str, strictness: Strictness) -> Result<Message<'a>, Fault> {
+        let id = self.id.filter(|json| *json != "null").and_then(parse_part);
+        let error = parse_part(error).ok_or(Fault::Error)?;
         let error = match (RpcError::read(error), strictness) {
             (Some(error), _) => error,
             (None, Strictness::Lenient) => RpcError::guess(error),
@@ -127,87 +147,39 @@ impl<'a> EnvelopeFields<'a> {
     /// Adds the id, if it is unambiguous, so that the error reaches the sender.
     fn blame(self, fault: Fault) -> Malformed {
         let id = self.id.filter(|_| self.twice != Some("id"));
+        let id = id.and_then(parse_part).and_then(|raw| Id::new(raw).ok());
         let answers = self.method.is_none() && (self.result.is_some() || self.error.is_some());
-        Malformed::new(fault, id.and_then(|raw| Id::new(raw).ok()), answers)
+        Malformed::new(fault, id, answers)
     }
 }
 
-/// Reads the envelope alone, which is shallow and takes no recursion, so that
-/// the error can name the id of the request.
+/// Why a message is not an envelope.
+fn fault(bytes: &[u8]) -> Malformed {
+    let json = match readable(bytes) {
+        Ok(json) => json,
+        Err(Fault::TooDeep) => return too_deep(bytes),
+        Err(fault) => return fault.into(),
+    };
+    let valid = serde_json::from_str::<IgnoredAny>(json);
+    match (first_token(bytes), valid) {
+        (Some(b'['), _) => Fault::Batch.into(),
+        (None, _) => Fault::Empty.into(),
+        (_, Err(error)) => Fault::from(error).into(),
+        // Only names are decoded: this one has a lone surrogate.
+        (Some(b'{'), Ok(_)) => Fault::Syntax { line: 1, column: 1 }.into(),
+        (Some(_), Ok(_)) => Fault::NotAnObject.into(),
+    }
+}
+
+/// Reads the envelope alone, so that the error can name the id of the request.
 fn too_deep(bytes: &[u8]) -> Malformed {
-    let fields = std::str::from_utf8(bytes).ok();
-    let fields: Option<EnvelopeFields<'_>> =
-        fields.and_then(|json| serde_json::from_str(json).ok());
-    match fields {
-        Some(fields) => fields.without_nulls().blame(Fault::TooDeep),
-        None => Fault::TooDeep.into(),
+    let json = std::str::from_utf8(bytes).unwrap_or_default();
+    if serde_json::from_str::<IgnoredAny>(json).is_err() {
+        return Fault::TooDeep.into();
     }
-}
-
-enum FieldName {
-    JsonRpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for FieldName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldNameVisitor;
-        impl Visitor<'_> for FieldNameVisitor {
-            type Value = FieldName;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<FieldName, E> {
-                Ok(match name {
-                    "jsonrpc" => FieldName::JsonRpc,
-                    "id" => FieldName::Id,
-                    "method" => FieldName::Method,
-                    "params" => FieldName::Params,
-                    "result" => FieldName::Result,
-                    "error" => FieldName::Error,
-                    _ => FieldName::Other,
-                })
-            }
-        }
-        deserializer.deserialize_str(FieldNameVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for EnvelopeFields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EnvelopeVisitor;
-        impl<'de> Visitor<'de> for EnvelopeVisitor {
-            type Value = EnvelopeFields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a message")
-            }
-
-            // Collects without checking, so that a fault can still name the id.
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<EnvelopeFields<'de>, A::Error> {
-                let mut fields = EnvelopeFields::default();
-                while let Some(name) = map.next_key::<FieldName>()? {
-                    let Some((name, slot)) = fields.slot(name) else {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    };
-                    if slot.replace(map.next_value()?).is_some() {
-                        fields.twice = Some(name);
-                    }
-                }
-                Ok(fields)
-            }
-        }
-        deserializer.deserialize_map(EnvelopeVisitor)
-    }
+    let mut fields = EnvelopeFields::default();
+    each_json_member(json.trim_start(), |name, value| {
+        fields.put(&name.decoded(), value);
+    });
+    fields.without_nulls().blame(Fault::TooDeep)
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use crate::object::text;
+use crate::object::unquote;
 
 /// Longest id as written, quotes included.
 const MAX_BYTES: usize = 256;
@@ -31,22 +31,26 @@ pub enum BadId {
 
 impl<'a> Id<'a> {
     pub fn new(raw: &'a RawValue) -> Result<Self, BadId> {
-        let json = raw.get();
+        Self::check(raw.get()).map(|()| Self(raw))
+    }
+
+    /// Whether JSON text is an id.
+    pub(crate) fn check(json: &str) -> Result<(), BadId> {
         if json.len() > MAX_BYTES {
             return Err(BadId::Long);
         }
         if json.starts_with('"') {
             // A lone surrogate would come back as something else from a peer
             // that decodes and encodes it.
-            text(raw).ok_or(BadId::Unicode)?;
-            return Ok(Self(raw));
+            unquote(json).ok_or(BadId::Unicode)?;
+            return Ok(());
         }
         let digits = json.strip_prefix('-').unwrap_or(json);
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(BadId::Kind);
         }
         match digits.parse::<u64>() {
-            Ok(number) if number <= MAX_SAFE => Ok(Self(raw)),
+            Ok(number) if number <= MAX_SAFE => Ok(()),
             _ => Err(BadId::Unsafe),
         }
     }

@@ -43,7 +43,7 @@ fn t_e5_ids_are_strings_or_safe_integers() {
         let message = format!(r#"{{"jsonrpc":"2.0","id":{json},"method":"m"}}"#);
         match (parse(message.as_bytes()), expected) {
             (Ok(Message::Request { id, .. }), Ok(_)) => {
-                let answer = response(id.raw(), &raw("{}"));
+                let answer = response(id.raw(), "{}");
                 let expected = format!(r#"{{"jsonrpc":"2.0","id":{json},"result":{{}}}}"#);
                 assert_eq!(String::from_utf8(answer).unwrap(), expected);
             }

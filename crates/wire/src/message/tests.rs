@@ -24,7 +24,7 @@ fn verdict(message: Result<Message<'_>, Malformed>) -> String {
         Ok(Message::Response { id, outcome }) => {
             let id = id.map_or("-", RawValue::get);
             match outcome {
-                Outcome::Result(result) => format!("result {id} {}", result.get()),
+                Outcome::Result(result) => format!("result {id} {result}"),
                 Outcome::Error(error) => format!("error {id} {} {error}", error.code),
             }
         }
@@ -295,7 +295,7 @@ fn envelopes_are_compact_lines() {
             format!(r#"{{"jsonrpc":"2.0","method":"n","params":{line}}}"#),
         ),
         (
-            response(&id, &params),
+            response(&id, params.get()),
             format!(r#"{{"jsonrpc":"2.0","id":"i","result":{line}}}"#),
         ),
         (

@@ -39,9 +39,10 @@ pub fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
     finish_call(start(method.len() + size(params)), method, params)
 }
 
-pub fn response(id: &RawValue, result: &RawValue) -> Vec<u8> {
-    let mut out = open_response(id, size(Some(result)));
-    scan::push_one_line(result.get().as_bytes(), &mut out);
+/// `result` must be valid JSON.
+pub fn response(id: &RawValue, result: &str) -> Vec<u8> {
+    let mut out = open_response(id, result.len());
+    scan::push_one_line(result.as_bytes(), &mut out);
     out.push(b'}');
     out
 }
@@ -89,6 +90,11 @@ pub fn compact(value: &RawValue) -> Cow<'_, RawValue> {
     Cow::Owned(raw(
         String::from_utf8(out).expect("whole characters of a str")
     ))
+}
+
+/// Whether valid JSON can stand in a message as it is.
+pub fn is_one_line(json: &str) -> bool {
+    scan::is_one_line(json.as_bytes())
 }
 
 fn size(raw: Option<&RawValue>) -> usize {

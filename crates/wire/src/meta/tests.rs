@@ -180,18 +180,14 @@ fn t_e4_params_with_a_member_twice_are_refused() {
 fn envelopes_are_read_and_checked() {
     let read = |meta: &str| {
         let params = json(&format!(r#"{{"_meta":{meta}}}"#));
-        let shown = read_request_meta(Some(&params)).and_then(|meta| {
+        let shown = RequestParams::read(Some(&params)).and_then(|found| {
             let RequestEnvelope {
                 version,
                 capabilities,
                 log_level,
-                progress_token,
-            } = meta.require()?;
-            Ok(format!(
-                "{version} {} {log_level:?} {}",
-                capabilities.get(),
-                progress_token.map_or("-", RawValue::get)
-            ))
+            } = found.require()?;
+            let token = found.progress_token.unwrap_or("-");
+            Ok(format!("{version} {capabilities} {log_level:?} {token}"))
         });
         shown.unwrap_or_else(|bad| {
             assert_eq!(bad.code(), code::INVALID_PARAMS);
@@ -248,9 +244,9 @@ fn envelopes_are_read_and_checked() {
     for (meta, expected) in table {
         assert_eq!(read(&meta), expected, "{meta}");
     }
-    assert!(!read_request_meta(None).unwrap().is_modern());
+    assert!(!RequestParams::read(None).unwrap().is_modern());
     let params = json(&format!(r#"{{"_meta":{{{v}}}}}"#));
-    assert!(read_request_meta(Some(&params)).unwrap().is_modern());
+    assert!(RequestParams::read(Some(&params)).unwrap().is_modern());
 }
 
 #[test]

@@ -58,7 +58,8 @@ impl<'a> Object<'a> {
         Self::read_json(raw.get())
     }
 
-    fn read_json(json: &'a str) -> Option<Self> {
+    /// As [`Object::read`]; `json` must be valid.
+    pub fn read_json(json: &'a str) -> Option<Self> {
         let mut members = Vec::with_capacity(8);
         for (key, value) in Members::of(json)? {
             if members.len() == MAX_MEMBERS {
@@ -89,6 +90,16 @@ impl<'a> Object<'a> {
 
     pub fn contains(&self, name: &str) -> bool {
         self.members.iter().any(|(known, _)| known.is(name))
+    }
+
+    /// The JSON of a member that was read; none if it occurs twice, or was
+    /// changed.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+        let mut found = self.members.iter().filter(|(known, _)| known.is(name));
+        match (found.next()?, found.next()) {
+            ((_, MemberValue::Json(Cow::Borrowed(json))), None) => Some(json),
+            _ => None,
+        }
     }
 
     /// An object inside this one, opened apart: None if there is no such
@@ -135,7 +146,7 @@ impl<'a> Object<'a> {
     }
 
     /// As [`Object::set`]; `json` must be valid JSON.
-    pub(crate) fn set_json(&mut self, name: &'a str, json: impl Into<Cow<'a, str>>) {
+    pub fn set_json(&mut self, name: &'a str, json: impl Into<Cow<'a, str>>) {
         self.put(name, MemberValue::Json(json.into()));
     }
 
@@ -171,10 +182,11 @@ impl<'a> Object<'a> {
         raw(self.to_json())
     }
 
-    fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         // Exact but for escapes, so that boxing it later need not copy.
         let mut out = String::with_capacity(self.size());
         self.write(&mut out);
+        debug_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&out).is_ok());
         out
     }
 

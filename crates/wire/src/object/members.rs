@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::MemberName;
 use crate::scan::{after_space, after_value, string_end};
 
@@ -34,5 +36,35 @@ impl<'a> Iterator for Members<'a> {
         let written = self.json.get(name..name_end)?;
         let key = MemberName { written, escaped };
         Some((key, self.json.get(value..self.at)?))
+    }
+}
+
+/// Walks over the places of an array's elements, in valid JSON.
+pub(super) struct Elements<'a> {
+    json: &'a str,
+    at: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// None if it is not an array.
+    pub(super) fn of(json: &'a str) -> Option<Elements<'a>> {
+        json.starts_with('[').then_some(Elements { json, at: 1 })
+    }
+}
+
+impl Iterator for Elements<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let bytes = self.json.as_bytes();
+        let mut start = after_space(bytes, self.at);
+        if bytes.get(start) == Some(&b',') {
+            start = after_space(bytes, start + 1);
+        }
+        if bytes.get(start).is_none_or(|byte| *byte == b']') {
+            return None;
+        }
+        self.at = after_value(bytes, start);
+        Some(start..self.at)
     }
 }

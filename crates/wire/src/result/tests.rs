@@ -8,16 +8,13 @@ fn json(text: &str) -> Box<RawValue> {
 }
 
 fn modern(method: &str, result: &str) -> Result<String, BadResult> {
-    let result = json(result);
-    let raw = to_modern_result(method, &result, Freshness::NONE, None)?;
-    Ok(raw.get().to_owned())
+    to_modern_result(method, result, Freshness::NONE, None)
 }
 
 fn legacy(method: &str, result: &str, version: &str) -> String {
-    to_legacy_result(method, &json(result), version, false)
+    to_legacy_result(method, result, version, false)
         .unwrap()
-        .get()
-        .to_owned()
+        .into_owned()
 }
 
 #[test]
@@ -35,7 +32,7 @@ fn result_types_are_told_apart() {
         (r#"{"x":{"resultType":"task"}}"#, ResultType::Complete),
         ("null", ResultType::Complete),
     ] {
-        assert_eq!(result_type(&json(result)), expected, "{result}");
+        assert_eq!(result_type(result), expected, "{result}");
     }
 }
 
@@ -100,12 +97,12 @@ fn modern_clients_get_the_stamps_their_era_demands() {
     };
     let stamped = to_modern_result(
         "prompts/list",
-        &json(r#"{"_meta":{"v":1}}"#),
+        r#"{"_meta":{"v":1}}"#,
         freshness,
         Some(&json(r#"{"name":"gw"}"#)),
     );
     assert_eq!(
-        stamped.unwrap().get(),
+        stamped.unwrap(),
         r#"{"_meta":{"v":1,"io.modelcontextprotocol/serverInfo":{"name":"gw"}},"resultType":"complete","ttlMs":60000,"cacheScope":"public"}"#
     );
 }
@@ -142,11 +139,11 @@ fn trap08_legacy_clients_see_no_stamps() {
             "{method} {result}"
         );
     }
-    let clean = json(r#"{"content":[ ]}"#);
-    let same = to_legacy_result("tools/call", &clean, "2025-11-25", false);
+    let clean = r#"{"content":[ ]}"#;
+    let same = to_legacy_result("tools/call", clean, "2025-11-25", false);
     assert!(matches!(same, Ok(Cow::Borrowed(_))));
     assert!(matches!(
-        to_legacy_result("ping", &json("[]"), "2025-11-25", false),
+        to_legacy_result("ping", "[]", "2025-11-25", false),
         Err(BadResult)
     ));
 }
@@ -170,9 +167,8 @@ fn structured_content_becomes_an_object_that_can_also_be_read() {
          r#"{"content":[{"type":"image"},{"type":"text","text":"12345678901234567890"}],"structuredContent":{"result":12345678901234567890}}"#.to_owned()),
     ];
     for (wrapped, result, expected) in table {
-        let before = json(&result);
-        let rewritten = to_legacy_result("tools/call", &before, "2025-11-25", wrapped);
-        assert_eq!(rewritten.unwrap().get(), expected, "{result}");
+        let rewritten = to_legacy_result("tools/call", &result, "2025-11-25", wrapped);
+        assert_eq!(rewritten.unwrap(), expected, "{result}");
     }
     // A client that does not know structured content reads it.
     assert_eq!(
@@ -224,9 +220,9 @@ fn old_clients_get_words_for_kinds_they_lack() {
             "{version}"
         );
     }
-    let described = json(r#"{"type":"resource_link","uri":"u","name":"n","description":"d"}"#);
+    let described = r#"{"type":"resource_link","uri":"u","name":"n","description":"d"}"#;
     assert_eq!(
-        degrade(&described, "2024-11-05").get(),
+        degrade(described, "2024-11-05"),
         r#"{"type":"text","text":"[resource n u: d]"}"#
     );
 }
