@@ -14,7 +14,7 @@ mod spare;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::error::ApiError;
@@ -46,6 +46,8 @@ pub(super) struct Caps {
 pub(super) struct ClientConnections {
     caps: Caps,
     start: Instant,
+    /// The requests that are being handled and have no response yet.
+    handled: AtomicUsize,
     /// The lock is held for a map operation or a scan of all connections, never
     /// across an await.
     open: Mutex<OpenConnections>,
@@ -157,6 +159,7 @@ pub(super) struct ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
+        self.connection.end();
         let mut open = self.connections.open.lock();
         open.free(self.connection.id);
         open.all.remove(&self.connection.id);
@@ -168,6 +171,7 @@ impl ClientConnections {
         Arc::new(ClientConnections {
             caps,
             start: Instant::now(),
+            handled: AtomicUsize::new(0),
             open: Mutex::default(),
         })
     }

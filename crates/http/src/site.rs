@@ -146,12 +146,8 @@ impl ShortWay {
         let response = seen.handled(passed.public, work).await;
         // Responses that are ready together are sent together: waking a client
         // for each costs more than sending it. A large one is sent at once.
-        if response
-            .body()
-            .size_hint()
-            .upper()
-            .is_none_or(|size| size < BURST)
-        {
+        let size = response.body().size_hint().upper();
+        if size.is_none_or(|size| size < BURST) && !peer.connection.is_alone() {
             tokio::task::yield_now().await;
         }
         Ok(response)

@@ -259,8 +259,12 @@ impl ClientStream {
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_empty() {
             let mut slices = [IoSlice::new(&[]); Outgoing::AT_ONCE];
-            let slices = self.out.slices(&mut slices);
-            match Pin::new(&mut self.socket).poll_write_vectored(cx, slices) {
+            let socket = Pin::new(&mut self.socket);
+            let written = match self.out.slices(&mut slices) {
+                [only] => socket.poll_write(cx, only),
+                several => socket.poll_write_vectored(cx, several),
+            };
+            match written {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(written)) => {
                     self.drain.took(written);

@@ -87,20 +87,30 @@ impl ClientConnection {
 
     /// A request has arrived.
     pub(crate) fn begin(&self) {
-        self.busy.store(true, Ordering::Relaxed);
+        if !self.busy.swap(true, Ordering::Relaxed) {
+            self.home.handled.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The response has been sent or, if its length is known, only the client
     /// delays it.
     pub(crate) fn end(&self) {
         self.since.store(self.home.now(), Ordering::Relaxed);
-        self.streaming.store(false, Ordering::Relaxed);
-        self.busy.store(false, Ordering::Relaxed);
+        let streaming = self.streaming.swap(false, Ordering::Relaxed);
+        if self.busy.swap(false, Ordering::Relaxed) && !streaming {
+            self.home.handled.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// The response is a stream, and the connection busy until it ends.
     pub(crate) fn begin_stream(&self) {
         self.streaming.store(true, Ordering::Relaxed);
+        self.home.handled.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether no other request is being handled.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.home.handled.load(Ordering::Relaxed) <= 1
     }
 
     /// Whether the current response is the last. The response announces it:
