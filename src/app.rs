@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,6 +59,9 @@ impl App {
         settings: Settings,
         environment: &BTreeMap<String, String>,
     ) -> anyhow::Result<App> {
+        let shim = process::own_binary().context("cannot find this program's own file")?;
+        // The helpers that try each containment run while the store is opened.
+        tokio::spawn(tell_containment(shim.clone()));
         for note in store::claim(&settings)? {
             tracing::warn!("{note}");
         }
@@ -66,17 +70,17 @@ impl App {
         let secret = store::session_secret(&settings.data_dir, settings.secret.as_ref())?;
         let instance = store::instance_id(&settings.data_dir)?.to_string();
         // Only now: holding the lock proves that their parent process is gone.
-        let swept = process::sweep(&instance);
+        let leftovers = instance.clone();
+        let sweep = tokio::task::spawn_blocking(move || process::sweep(&leftovers));
+        let home = environment.get("HOME").map(Into::into);
+        let files = SourceFiles::new(settings.project.clone(), home);
+        let registry = Registry::open(files, store.clone(), settings.data_dir.clone());
+        let (swept, registry) = tokio::join!(sweep, registry);
+        let registry = Arc::new(registry?);
+        let swept = swept.context("cannot look for processes of an earlier run")?;
         if swept > 0 {
             tracing::warn!("ended {swept} processes that an earlier run left behind");
         }
-        let shim = process::own_binary().context("cannot find this program's own file")?;
-        tell_containment(&shim).await;
-
-        let home = environment.get("HOME").map(Into::into);
-        let files = SourceFiles::new(settings.project.clone(), home);
-        let registry =
-            Arc::new(Registry::open(files, store.clone(), settings.data_dir.clone()).await?);
         let (asked, seen) = mpsc::channel(SEEN);
         tokio::spawn(remember_asking(registry.clone(), seen));
         let surroundings = Arc::new(FleetConfig {
@@ -341,8 +345,8 @@ async fn remember_asking(registry: Arc<Registry>, mut seen: mpsc::Receiver<Askin
     }
 }
 
-async fn tell_containment(shim: &std::path::Path) {
-    match containment::ladder(shim).await {
+async fn tell_containment(shim: PathBuf) {
+    match containment::ladder(&shim).await {
         Ok(ladder) => {
             let works: Vec<_> = ladder.works().iter().map(|step| step.as_str()).collect();
             tracing::info!("process trees are held by: {}", works.join(", "));

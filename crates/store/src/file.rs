@@ -65,6 +65,15 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(path, bytes)?.place(path)
 }
 
+/// The same, without waiting for the disk: for a file that means nothing after
+/// a restart of the machine.
+pub(super) fn write_volatile(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::create(path, bytes)?;
+    fs::rename(&temporary.path, path)?;
+    temporary.keep();
+    Ok(())
+}
+
 /// All but the last step of [`write_private`]: the file is still unchanged.
 pub(super) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let temporary = Temporary::create(path, bytes)?;

@@ -9,10 +9,10 @@ use super::{AtPath, DuringOperation, StoreError, file};
 
 const NAME: &str = "address";
 
-/// Writes the address. Blocks on the disk.
+/// Writes the address.
 pub fn tell_address(directory: &Path, url: &str) -> Result<(), StoreError> {
     let path = directory.join(NAME);
-    let written = file::write_private(&path, format!("{url}\n").as_bytes()).at(&path);
+    let written = file::write_volatile(&path, format!("{url}\n").as_bytes()).at(&path);
     written.during("say where we can be reached")
 }
 

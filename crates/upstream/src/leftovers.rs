@@ -37,7 +37,9 @@ pub(super) fn kill(beginning: &str) -> usize {
                 killed.insert(pid);
             }
         }
-        std::thread::sleep(PAUSE);
+        if empty_looks < EMPTY_LOOKS {
+            std::thread::sleep(PAUSE);
+        }
     }
     killed.len()
 }
