@@ -16,17 +16,21 @@ use url::Url;
 mod body;
 mod head;
 mod idle;
+mod response;
 mod socket;
 
 pub use body::{BodyError, ResponseBody};
 pub use head::Headers;
 pub(crate) use idle::HttpConnection;
 use idle::IdleConnections;
+pub(crate) use response::{KnownHeader, RawResponse};
 use socket::Connector;
 
 /// A body up to this size is sent in one piece with its head.
 const COPIED: usize = 64 << 10;
 const READ: usize = 8 << 10;
+/// A connection keeps a buffer for its requests up to this size.
+const KEPT: usize = 4 << 10;
 
 /// Headers that only this client writes.
 const OURS: [HeaderName; 4] = [
@@ -125,7 +129,8 @@ impl HttpClient {
         host.add(&header::HOST, &self.host);
         let connection = self.connect().await.map_err(SendError::Connect)?;
         let response = self.exchange(connection, method, uri, [&host, headers], body, ());
-        response.await.map_err(SendError::Exchange)
+        let response = response.await.map_err(SendError::Exchange)?;
+        Ok(response.into_response())
     }
 
     /// An idle connection, or a new one.
@@ -150,30 +155,35 @@ impl HttpClient {
         headers: [&Headers; 2],
         body: &[u8],
         writing: W,
-    ) -> io::Result<Response<ResponseBody>> {
+    ) -> io::Result<RawResponse> {
         let copied = if body.len() <= COPIED { body.len() } else { 0 };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let request = head::request(method, path, headers, body, copied);
+        let out = &mut connection.out;
+        head::write_request(out, method, path, headers, body, copied);
         // Requests made at the same time go out together: the server wakes once
         // for all of them, and a wake-up costs more than sending one.
         tokio::task::yield_now().await;
         let sent = async {
-            connection.socket.write_all(&request).await?;
+            connection.socket.write_all(&connection.out).await?;
             connection.socket.write_all(&body[copied..]).await?;
             connection.socket.flush().await
         };
         // A server that refuses the rest of a request may have sent the reason.
         let sent = sent.await;
         drop(writing);
+        if connection.out.capacity() > KEPT {
+            connection.out = Vec::new();
+        }
         loop {
             let head = head::read(&mut connection.buffer, method).map_err(io::Error::other)?;
             if let Some(head) = head {
                 let keeps = head.keeps && sent.is_ok();
                 let idle = keeps.then(|| self.idle.clone());
-                let mut response = Response::new(ResponseBody::new(connection, head.framing, idle));
-                *response.status_mut() = head.status;
-                *response.headers_mut() = head.headers;
-                return Ok(response);
+                return Ok(RawResponse {
+                    status: head.status,
+                    head: head.raw,
+                    body: ResponseBody::new(connection, head.framing, idle),
+                });
             }
             connection.buffer.reserve(READ);
             match connection.socket.read_buf(&mut connection.buffer).await {

@@ -10,7 +10,9 @@ use http::{Method, Response, Uri};
 use indexmap::IndexMap;
 use url::Url;
 
-use super::client::{ClientError, Headers, HttpClient, ResponseBody, causes, request_uri};
+use super::client::{
+    ClientError, Headers, HttpClient, KnownHeader, RawResponse, ResponseBody, causes, request_uri,
+};
 use super::lines::quote;
 use super::permit::{Permit, WriteGuard};
 use super::reply::ExchangeFailure;
@@ -100,7 +102,8 @@ impl Endpoint {
         headers: &Headers,
         body: Bytes,
     ) -> Result<Response<ResponseBody>, ExchangeFailure> {
-        self.send_permitted(method, headers, body, None).await
+        let sent = self.send_permitted(method, headers, body, None).await;
+        sent.map(RawResponse::into_response)
     }
 
     /// The same, if the permit is still valid once there is a connection.
@@ -110,7 +113,7 @@ impl Endpoint {
         headers: &Headers,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<Response<ResponseBody>, ExchangeFailure> {
+    ) -> Result<RawResponse, ExchangeFailure> {
         let connection = self.client.connect().await.map_err(|error| {
             let causes = self.quote(&causes(&*error));
             ExchangeFailure::Unsent(format!("{self} could not be reached: {causes}"))
@@ -127,8 +130,8 @@ impl Endpoint {
     }
 
     /// The host of a redirect's target, if the response has one.
-    pub(crate) fn redirect_host(&self, response: &Response<ResponseBody>) -> Option<String> {
-        let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    pub(crate) fn redirect_host(&self, response: &RawResponse) -> Option<String> {
+        let location = std::str::from_utf8(response.header(KnownHeader::Location)?).ok()?;
         let target = self.url.join(location).ok()?;
         let host = self.quote(target.host_str()?);
         Some(match target.port() {

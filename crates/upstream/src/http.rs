@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{self, HeaderValue};
+use http::header::HeaderValue;
 use http::{HeaderName, Method};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Headers;
+use super::client::{Headers, KnownHeader};
 use super::endpoint::Endpoint;
 use super::peer::{Peer, RequestEncoder};
 use super::pending::{PendingRequests, RequestResult};
@@ -206,13 +206,11 @@ impl HttpShared {
 
     async fn post(
         &self,
-        mut headers: Headers,
+        headers: &Headers,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
     ) -> Result<SessionReply, ExchangeFailure> {
-        headers.add(&header::ACCEPT, &BOTH);
-        headers.add(&header::CONTENT_TYPE, &JSON);
-        self.ask(Method::POST, &headers, body, permit).await
+        self.ask(Method::POST, headers, body, permit).await
     }
 
     async fn ask(
@@ -224,16 +222,12 @@ impl HttpShared {
     ) -> Result<SessionReply, ExchangeFailure> {
         let sent = self.endpoint.send_permitted(method, headers, body, permit);
         let response = sent.await?;
-        let session = response.headers().get(SESSION).cloned();
+        let session = response.header(KnownHeader::Session);
+        let session = session.and_then(|id| HeaderValue::from_bytes(id).ok());
         let reply = self.endpoint.read(response, &self.limits).await?;
         Ok(SessionReply { reply, session })
     }
 }
-
-/// The media types that a POST accepts.
-pub(super) const BOTH: HeaderValue =
-    HeaderValue::from_static("application/json, text/event-stream");
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 struct SessionReply {
     reply: HttpReply,

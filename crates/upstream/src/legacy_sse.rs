@@ -14,7 +14,6 @@ use super::client::Headers;
 use super::endpoint::Endpoint;
 use super::events::Events;
 use super::handshake;
-use super::http::{BOTH, JSON};
 use super::peer::Peer;
 use super::permit::OutgoingMessage;
 use super::pipe::{MessageReceiver, Pipe};
@@ -87,7 +86,8 @@ async fn open(
     let mut headers = Headers::new();
     let events = HeaderValue::from_static("text/event-stream");
     headers.add(&header::ACCEPT, &events);
-    let response = endpoint.send(Method::GET, &headers, Bytes::new()).await?;
+    let asked = endpoint.send_permitted(Method::GET, &headers, Bytes::new(), None);
+    let response = asked.await?;
     let HttpReply::Stream(mut events) = endpoint.read(response, limits).await? else {
         return Err(ExchangeFailure::Odd(format!(
             "{endpoint} has no event stream"
@@ -207,9 +207,7 @@ impl SsePoster {
     }
 
     async fn send(&self, message: &OutgoingMessage) -> Result<(), ExchangeFailure> {
-        let mut headers = Headers::new();
-        headers.add(&header::ACCEPT, &BOTH);
-        headers.add(&header::CONTENT_TYPE, &JSON);
+        let headers = Headers::of_post();
         let sent = self.endpoint.send_permitted(
             Method::POST,
             &headers,
@@ -217,7 +215,7 @@ impl SsePoster {
             message.permit(),
         );
         let response = sent.await?;
-        if response.status().is_success() {
+        if response.status.is_success() {
             // "Accepted", whatever the body says.
             return Ok(());
         }

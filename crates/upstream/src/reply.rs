@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap};
-use http::{Response, StatusCode};
+use http::StatusCode;
+use http::header::{self, HeaderMap, HeaderValue};
 
-use super::client::{BodyError, ResponseBody};
+use super::client::{BodyError, KnownHeader, RawResponse, ResponseBody};
 use super::endpoint::Endpoint;
 use super::events::Events;
 use super::{ConnectionLimits, UpstreamError};
@@ -17,8 +17,9 @@ use wire::{Outcome, RpcError, code};
 const REFUSAL: usize = 256 << 10;
 
 const EVENT_STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
 
-pub enum HttpReply {
+pub(crate) enum HttpReply {
     Message(Bytes),
     Stream(Box<Events>),
     /// Accepted, without a message.
@@ -131,19 +132,19 @@ impl ExchangeFailure {
 
 impl Endpoint {
     /// Classifies a response by its head, and reads it unless it is a stream.
-    pub async fn read(
+    pub(crate) async fn read(
         &self,
-        response: Response<ResponseBody>,
+        response: RawResponse,
         limits: &ConnectionLimits,
     ) -> Result<HttpReply, ExchangeFailure> {
-        let status = response.status();
+        let status = response.status;
         if status.is_redirection() {
             return Err(self.moved(&response));
         }
         if !status.is_success() {
             return Err(self.refusal(response).await);
         }
-        if let Some(coding) = coding(response.headers()) {
+        if let Some(coding) = coding(&response) {
             return Err(ExchangeFailure::Odd(format!(
                 "{self} answered in the coding {:?}, which was not asked for",
                 self.quote(&coding)
@@ -152,22 +153,22 @@ impl Endpoint {
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
             return Ok(HttpReply::Nothing(status));
         }
-        let (head, body) = response.into_parts();
-        let kind = kind(&head.headers);
+        let kind = kind(response.header(KnownHeader::ContentType));
         if kind == EVENT_STREAM {
-            let events = Events::new(body, limits.message, self.to_string());
+            let events = Events::new(response.body, limits.message, self.to_string());
             return Ok(HttpReply::Stream(Box::new(events)));
         }
-        let body = self.body(body, limits.response).await?;
+        let is_message = kind.is_empty() || kind == JSON || kind.ends_with("+json");
+        let odd = (!is_message).then(|| self.quote(&kind));
+        let body = self.body(response.body, limits.response).await?;
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(HttpReply::Nothing(status));
         }
-        if kind.is_empty() || kind == "application/json" || kind.ends_with("+json") {
+        let Some(kind) = odd else {
             return Ok(HttpReply::Message(body));
-        }
+        };
         Err(ExchangeFailure::Odd(format!(
-            "{self} answered with {:?} instead of an MCP message; is this the right URL? It begins: {}",
-            self.quote(&kind),
+            "{self} answered with {kind:?} instead of an MCP message; is this the right URL? It begins: {}",
             self.quote(&String::from_utf8_lossy(&body))
         )))
     }
@@ -185,8 +186,8 @@ impl Endpoint {
         }
     }
 
-    fn moved(&self, response: &Response<ResponseBody>) -> ExchangeFailure {
-        let status = response.status();
+    fn moved(&self, response: &RawResponse) -> ExchangeFailure {
+        let status = response.status;
         let target = match self.redirect_host(response) {
             Some(host) => format!(" to {host}"),
             None => String::new(),
@@ -197,14 +198,11 @@ impl Endpoint {
         ))
     }
 
-    async fn refusal(&self, response: Response<ResponseBody>) -> ExchangeFailure {
-        let status = response.status();
+    async fn refusal(&self, response: RawResponse) -> ExchangeFailure {
+        let status = response.status;
         // The reason is useful, but not required.
-        let body = match coding(response.headers()) {
-            None => self
-                .body(response.into_body(), REFUSAL)
-                .await
-                .unwrap_or_default(),
+        let body = match coding(&response) {
+            None => self.body(response.body, REFUSAL).await.unwrap_or_default(),
             Some(_) => Bytes::new(),
         };
         let login = status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN;
@@ -249,15 +247,13 @@ impl Endpoint {
 
 /// Whether a response is a stream of events.
 pub fn is_event_stream(headers: &HeaderMap) -> bool {
-    kind(headers) == EVENT_STREAM
+    let value = headers.get(header::CONTENT_TYPE);
+    kind(value.map(HeaderValue::as_bytes)) == EVENT_STREAM
 }
 
 /// The media type without its parameters; empty if there is none.
-fn kind(headers: &HeaderMap) -> Cow<'_, str> {
-    let value = headers.get(header::CONTENT_TYPE);
-    let text = value
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+fn kind(content_type: Option<&[u8]>) -> Cow<'_, str> {
+    let text = str::from_utf8(content_type.unwrap_or_default()).unwrap_or_default();
     let essence = text.split(';').next().unwrap_or_default().trim();
     match essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => Cow::Owned(essence.to_ascii_lowercase()),
@@ -266,9 +262,10 @@ fn kind(headers: &HeaderMap) -> Cow<'_, str> {
 }
 
 /// The content coding, if there is one.
-fn coding(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::CONTENT_ENCODING)?;
-    let text = value.to_str().unwrap_or("?").trim().to_ascii_lowercase();
+fn coding(response: &RawResponse) -> Option<String> {
+    let text = response.header(KnownHeader::ContentEncoding)?;
+    let text = str::from_utf8(text).unwrap_or("?");
+    let text = text.trim().to_ascii_lowercase();
     (!text.is_empty() && text != "identity").then_some(text)
 }
 

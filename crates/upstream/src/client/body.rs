@@ -192,8 +192,12 @@ impl ResponseBody {
 
     /// The whole body, within `limit`.
     pub async fn collect(mut self, limit: usize) -> Result<Bytes, BodyError> {
-        if self.length().is_some_and(|length| length > limit as u64) {
-            return Err(BodyError::TooLarge);
+        if let Some(length) = self.length() {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            return match length <= limit {
+                true => self.whole(length).await,
+                false => Err(BodyError::TooLarge),
+            };
         }
         let Some(first) = self.chunk().await? else {
             return Ok(Bytes::new());
@@ -209,6 +213,23 @@ impl ResponseBody {
             }
         }
         Err(BodyError::TooLarge)
+    }
+
+    /// A body of known length, in one piece of memory.
+    async fn whole(mut self, length: usize) -> Result<Bytes, BodyError> {
+        let Some(HttpConnection { socket, buffer, .. }) = &mut self.connection else {
+            return Ok(Bytes::new());
+        };
+        buffer.reserve(length.saturating_sub(buffer.len()));
+        while buffer.len() < length {
+            if socket.read_buf(buffer).await? == 0 {
+                return Err(BodyError::Short);
+            }
+        }
+        let body = buffer.split_to(length).freeze();
+        self.framing = BodyFraming::Length(0);
+        self.end();
+        Ok(body)
     }
 
     /// Whether the body has ended; if so, releases the connection.

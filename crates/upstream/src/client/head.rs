@@ -1,14 +1,17 @@
 //! Writes the heads of requests and reads those of responses.
 
+use std::mem::MaybeUninit;
+
 use bytes::BytesMut;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use super::body::BodyFraming;
+use super::response::RawHead;
 
 /// The limits of bytes and of lines in the head of a response.
 const HEAD_LIMIT: usize = 128 << 10;
-const LINES: usize = 100;
+pub(super) const LINES: usize = 100;
 
 /// Header lines as they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +20,15 @@ pub struct Headers(Vec<u8>);
 impl Headers {
     pub fn new() -> Headers {
         Headers(Vec::with_capacity(256))
+    }
+
+    /// The headers that every POST of a message has.
+    pub(crate) fn of_post() -> Headers {
+        let mut headers = Headers::new();
+        headers.0.extend_from_slice(
+            b"accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n",
+        );
+        headers
     }
 
     pub fn add(&mut self, name: &HeaderName, value: &HeaderValue) {
@@ -48,16 +60,17 @@ impl Headers {
     }
 }
 
-/// A complete request, except for a body too large to be copied.
-pub(super) fn request(
+/// Writes a complete request, except for a body too large to be copied.
+pub(super) fn write_request(
+    out: &mut Vec<u8>,
     method: &Method,
     path: &str,
     lines: [&Headers; 2],
     body: &[u8],
     copied: usize,
-) -> Vec<u8> {
-    let size = 64 + path.len() + lines[0].0.len() + lines[1].0.len() + copied;
-    let mut out = Vec::with_capacity(size);
+) {
+    out.clear();
+    out.reserve(64 + path.len() + lines[0].0.len() + lines[1].0.len() + copied);
     out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
     out.extend_from_slice(path.as_bytes());
@@ -70,12 +83,11 @@ pub(super) fn request(
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&body[..copied]);
-    out
 }
 
 pub(super) struct ResponseHead {
     pub status: StatusCode,
-    pub headers: HeaderMap,
+    pub raw: RawHead,
     pub framing: BodyFraming,
     /// Another request may follow on the same connection.
     pub keeps: bool,
@@ -92,9 +104,14 @@ pub(super) fn read(
     method: &Method,
 ) -> Result<Option<ResponseHead>, InvalidResponse> {
     loop {
-        let mut lines = [httparse::EMPTY_HEADER; LINES];
-        let mut parsed = httparse::Response::new(&mut lines);
-        let size = match parsed.parse(buffer) {
+        let mut lines = [const { MaybeUninit::uninit() }; LINES];
+        let mut parsed = httparse::Response::new(&mut []);
+        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut parsed,
+            buffer,
+            &mut lines,
+        );
+        let size = match result {
             Ok(httparse::Status::Complete(size)) => size,
             Ok(httparse::Status::Partial) if buffer.len() > HEAD_LIMIT => {
                 return Err(InvalidResponse("its head is too large"));
@@ -115,27 +132,18 @@ pub(super) fn read(
             continue;
         }
         let new = parsed.version == Some(1);
-        let places: Vec<_> = parsed
-            .headers
-            .iter()
-            .map(|line| (line.name, place(buffer, line.value)))
-            .map(|(name, value)| (HeaderName::from_bytes(name.as_bytes()), value))
-            .collect();
-        let text = buffer.split_to(size).freeze();
-        let mut headers = HeaderMap::with_capacity(places.len());
-        for (name, value) in places {
-            let name = name.map_err(|_| InvalidResponse("a header has no name"))?;
-            let value = HeaderValue::from_maybe_shared(text.slice(value))
-                .map_err(|_| InvalidResponse("a header has a value that is none"))?;
-            headers.append(name, value);
+        let (mut framing, keeps) = framing(status, parsed.headers, new)?;
+        let mut raw = RawHead::default();
+        for line in parsed.headers.iter() {
+            raw.note(line.name, place(buffer, line.value));
         }
-        let (mut framing, keeps) = framing(status, &headers, new)?;
+        let raw = raw.with_text(buffer.split_to(size));
         if method == Method::HEAD {
             framing = BodyFraming::Length(0);
         }
         return Ok(Some(ResponseHead {
             status,
-            headers,
+            raw,
             framing,
             keeps,
         }));
@@ -150,15 +158,18 @@ fn place(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
 /// The framing of the body, and whether the connection can be reused.
 fn framing(
     status: StatusCode,
-    headers: &HeaderMap,
+    headers: &[httparse::Header<'_>],
     new: bool,
 ) -> Result<(BodyFraming, bool), InvalidResponse> {
+    let all = |name: HeaderName| {
+        let named = move |line: &&httparse::Header<'_>| {
+            line.name.len() == name.as_str().len() && line.name.eq_ignore_ascii_case(name.as_str())
+        };
+        headers.iter().filter(named).map(|line| line.value)
+    };
     let says = |what: &str| {
-        let lines = headers.get_all(header::CONNECTION).iter();
-        let mut words = lines
-            .filter_map(|line| line.to_str().ok())
-            .flat_map(|line| line.split(','));
-        words.any(|word| word.trim().eq_ignore_ascii_case(what))
+        let mut words = all(header::CONNECTION).flat_map(|line| line.split(|byte| *byte == b','));
+        words.any(|word| word.trim_ascii().eq_ignore_ascii_case(what.as_bytes()))
     };
     let keeps = if new {
         !says("close")
@@ -168,21 +179,17 @@ fn framing(
     if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
         return Ok((BodyFraming::Length(0), keeps));
     }
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let mut codings = all(header::TRANSFER_ENCODING);
     if let Some(coding) = codings.next() {
-        let chunked = coding
-            .as_bytes()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"chunked");
+        let chunked = coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
         if !chunked || codings.next().is_some() {
             return Err(InvalidResponse("its body has a coding we did not ask for"));
         }
         return Ok((BodyFraming::chunked(), keeps));
     }
     let mut length = None;
-    for line in headers.get_all(header::CONTENT_LENGTH) {
-        let digits = line
-            .to_str()
+    for line in all(header::CONTENT_LENGTH) {
+        let digits = std::str::from_utf8(line)
             .ok()
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         let said = digits.and_then(|digits| digits.parse::<u64>().ok());
@@ -284,13 +291,9 @@ mod tests {
         let mut headers = Headers::new();
         assert!(!headers.add_text(&header::ACCEPT, "a\r\nb: c"));
         assert!(headers.add_text(&header::ACCEPT, "a\tb"));
-        let sent = request(
-            &Method::POST,
-            "/p",
-            [&headers, &Headers::default()],
-            b"{}",
-            2,
-        );
+        let mut sent = Vec::new();
+        let lines = [&headers, &Headers::default()];
+        write_request(&mut sent, &Method::POST, "/p", lines, b"{}", 2);
         let expected = "POST /p HTTP/1.1\r\naccept: a\tb\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(String::from_utf8(sent).unwrap(), expected);
     }

@@ -21,6 +21,8 @@ const IDLE_CONNECTIONS: usize = 32;
 pub(crate) struct HttpConnection {
     pub(super) socket: Socket,
     pub(super) buffer: BytesMut,
+    /// The request that is being sent.
+    pub(super) out: Vec<u8>,
 }
 
 /// The idle connections to one origin. The lock is held to put or take one.
@@ -78,8 +80,11 @@ async fn sweep(idle: Weak<IdleConnections>) {
 
 impl HttpConnection {
     pub(super) fn new(socket: Socket) -> HttpConnection {
-        let buffer = BytesMut::new();
-        HttpConnection { socket, buffer }
+        HttpConnection {
+            socket,
+            buffer: BytesMut::new(),
+            out: Vec::new(),
+        }
     }
 
     /// Whether the server has neither sent data nor closed the connection.

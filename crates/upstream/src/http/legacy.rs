@@ -24,6 +24,8 @@ pub(super) struct HttpSession {
     /// `None` with a server that keeps no sessions.
     id: Option<HeaderValue>,
     version: HeaderValue,
+    /// The headers of every POST in this session.
+    post: Headers,
     /// The server's capabilities; a change of them requires a new connection.
     capabilities: String,
     /// The kinds of lists that the server has.
@@ -32,13 +34,10 @@ pub(super) struct HttpSession {
 }
 
 impl HttpSession {
-    /// The headers of every message in this session.
+    /// The headers of every GET and DELETE in this session.
     pub(super) fn headers(&self) -> Headers {
         let mut headers = Headers::new();
-        headers.add(&VERSION, &self.version);
-        if let Some(id) = &self.id {
-            headers.add(&SESSION, id);
-        }
+        name_session(&mut headers, &self.version, self.id.as_ref());
         headers
     }
 
@@ -49,6 +48,13 @@ impl HttpSession {
 
     fn same_server(&self, other: &HttpSession) -> bool {
         self.version == other.version && self.capabilities == other.capabilities
+    }
+}
+
+fn name_session(headers: &mut Headers, version: &HeaderValue, id: Option<&HeaderValue>) {
+    headers.add(&VERSION, version);
+    if let Some(id) = id {
+        headers.add(&SESSION, id);
     }
 }
 
@@ -89,11 +95,11 @@ impl HttpShared {
         permit: Option<&Arc<dyn Permit>>,
     ) -> Result<(HttpReply, Arc<HttpSession>), ExchangeFailure> {
         let session = self.current()?;
-        let first = self.post(session.headers(), body.clone(), permit).await;
+        let first = self.post(&session.post, body.clone(), permit).await;
         match first {
             Err(failure) if session.lost(&failure) => {
                 let session = Box::pin(self.renew(&session)).await?;
-                let again = Box::pin(self.post(session.headers(), body, permit)).await?;
+                let again = Box::pin(self.post(&session.post, body, permit)).await?;
                 Ok((again.reply, session))
             }
             other => Ok((other?.reply, session)),
@@ -111,20 +117,25 @@ impl HttpShared {
         let id = self.receiver.pending.next_id();
         let params = handshake::initialize_params(&self.capabilities)?;
         let body = wire::request(id, "initialize", Some(&params));
-        let replied = self.post(Headers::new(), body.into(), None).await?;
+        let replied = self.post(&Headers::of_post(), body.into(), None).await?;
         let flight = HttpExchange::new(self, Era::Legacy, id, None);
         let found = match replied.reply {
             HttpReply::Stream(events) => self.follow(&flight, None, events).await?,
             other => flight.only(other)?,
         };
         let peer = handshake::legacy_peer(&found, &self.capabilities)?;
+        let id = replied.session.map(|mut id| {
+            id.set_sensitive(true);
+            id
+        });
+        let version = HeaderValue::from_str(&peer.version)
+            .map_err(|_| ExchangeFailure::Odd("a version that is none".into()))?;
+        let mut post = Headers::of_post();
+        name_session(&mut post, &version, id.as_ref());
         let session = HttpSession {
-            id: replied.session.map(|mut id| {
-                id.set_sensitive(true);
-                id
-            }),
-            version: HeaderValue::from_str(&peer.version)
-                .map_err(|_| ExchangeFailure::Odd("a version that is none".into()))?,
+            id,
+            version,
+            post,
             capabilities: peer.capabilities.get().to_owned(),
             lists: ["tools", "resources", "prompts"]
                 .into_iter()
@@ -133,7 +144,7 @@ impl HttpShared {
             number,
         };
         let ready = wire::notification("notifications/initialized", None);
-        if let Err(failure) = self.post(session.headers(), ready.into(), None).await {
+        if let Err(failure) = self.post(&session.post, ready.into(), None).await {
             self.part(&session).await;
             return Err(failure);
         }

@@ -63,10 +63,10 @@ impl HttpShared {
         let headers = self.mirrored(spelling, outgoing)?;
         let body = outgoing.body.clone();
         let replied = match outgoing.begin {
-            None => self.post(headers, body, flight.permit).await?,
+            None => self.post(&headers, body, flight.permit).await?,
             Some(limit) => {
                 // Boxed: it is rare, and would double the size of every call.
-                let post = Box::pin(self.post(headers, body, flight.permit));
+                let post = Box::pin(self.post(&headers, body, flight.permit));
                 tokio::time::timeout(limit, post)
                     .await
                     .map_err(|_| UpstreamError::Timeout { limit })??
@@ -89,7 +89,7 @@ impl HttpShared {
         spelling: &RequestEncoder,
         outgoing: &OutgoingRequest<'_>,
     ) -> Result<Headers, ExchangeFailure> {
-        let mut headers = Headers::new();
+        let mut headers = Headers::of_post();
         let added = self.tools.mirror(
             &mut headers,
             &spelling.version,
