@@ -1,73 +1,84 @@
-//! A store full of entries, so that one of them is found among many.
+//! A store with many entries.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
-use anyhow::Context;
-use store::{
-    ApiKey, Creation, ExposedServers, NewBinding, NewEntry, NewTool, OwnerScope, Page, Store,
-};
+use anyhow::{Context, bail};
+use store::{ApiKey, Creation, Entry, ExposedServers, NewBinding, NewEntry, NewTool, Store};
 use tokio::task::JoinSet;
 
-pub const ENTRIES: usize = 10_000;
 pub const BINDINGS: usize = 20;
-/// So many creates at a time.
+/// Creates at a time.
 const AT_ONCE: usize = 200;
 
-/// Fills the data directory of a project; the key of one of the entries,
-/// which has the tool `mcp_modern_echo`.
-pub fn fill(project: &Path) -> anyhow::Result<String> {
+/// One of the entries. It has the tools `mcp_SERVER_echo` and `echo_1`,
+/// `echo_2`, ….
+pub struct FilledEntry {
+    pub id: String,
+    pub key: String,
+    /// The id of the tool record `echo_1`.
+    pub tool: String,
+}
+
+/// Fills the data directory of a project.
+pub fn fill(project: &Path, server: &str, count: usize) -> anyhow::Result<FilledEntry> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let store = Arc::new(Store::open_files(&project.join("data"))?.store);
-        let bindings = tools(&store).await?;
-        let mut key = None;
-        for _ in 0..ENTRIES / AT_ONCE {
+        let bindings = tools(&store, server).await?;
+        let mut last = None;
+        let mut left = count;
+        while left > 0 {
             let mut creates = JoinSet::new();
-            for _ in 0..AT_ONCE {
-                let made = ApiKey::random()?;
-                let (store, new) = (store.clone(), entry(&made, &bindings));
-                creates.spawn(async move { store.create_entry(new, None).await });
-                key = Some(made);
+            for _ in 0..left.min(AT_ONCE) {
+                let (store, bindings) = (store.clone(), bindings.clone());
+                creates.spawn(async move { create(&store, bindings).await });
+                left -= 1;
             }
             while let Some(created) = creates.join_next().await {
-                created??;
+                last = Some(created??);
             }
         }
-        let start = Instant::now();
-        const ALONE: u32 = 50;
-        for _ in 0..ALONE {
-            let made = ApiKey::random()?;
-            store.create_entry(entry(&made, &bindings), None).await?;
-        }
-        let total = store
-            .entries(&OwnerScope::Everyone, Page { skip: 0, limit: 1 })
-            .await?
-            .total;
-        eprintln!(
-            "{total} entries with {BINDINGS} bindings each; one more takes {:?}",
-            start.elapsed() / ALONE
-        );
-        let key = key.context("no entry was made")?;
-        Ok(key.expose().to_owned())
+        let (entry, key) = last.context("no entry was created")?;
+        Ok(FilledEntry {
+            id: entry.id.to_string(),
+            key: key.expose().to_owned(),
+            tool: bindings[1].tool.to_string(),
+        })
     })
 }
 
-async fn tools(store: &Store) -> anyhow::Result<Vec<NewBinding>> {
+async fn create(store: &Store, bindings: Vec<NewBinding>) -> anyhow::Result<(Entry, ApiKey)> {
+    let key = ApiKey::random()?;
+    let new = NewEntry {
+        owner: "admin".into(),
+        name: "bench".into(),
+        enabled: true,
+        key: key.record(None),
+        exposes: ExposedServers::default(),
+        filter: None,
+        bindings,
+    };
+    match store.create_entry(new, None).await? {
+        Creation::New(entry) => Ok((entry, key)),
+        Creation::Earlier(_) => bail!("the entry was created before"),
+    }
+}
+
+async fn tools(store: &Store, server: &str) -> anyhow::Result<Vec<NewBinding>> {
     let mut bindings = Vec::new();
     for number in 0..BINDINGS {
         let name = match number {
-            0 => "mcp_modern_echo".to_owned(),
+            0 => format!("mcp_{server}_echo"),
             _ => format!("echo_{number}"),
         };
         let new = NewTool {
             owner: "admin".into(),
             name,
             description: None,
-            server: "modern".into(),
+            server: server.into(),
             tool: "echo".into(),
         };
         if let Creation::New(tool) = store.create_tool(new, None).await? {
@@ -78,16 +89,4 @@ async fn tools(store: &Store) -> anyhow::Result<Vec<NewBinding>> {
         }
     }
     Ok(bindings)
-}
-
-fn entry(key: &ApiKey, bindings: &[NewBinding]) -> NewEntry {
-    NewEntry {
-        owner: "admin".into(),
-        name: "bench".into(),
-        enabled: true,
-        key: key.record(None),
-        exposes: ExposedServers::default(),
-        filter: None,
-        bindings: bindings.to_vec(),
-    }
 }

@@ -23,11 +23,11 @@ pub fn whole(buffer: &[u8]) -> anyhow::Result<Option<Parts>> {
         }));
     }
     if header(&buffer[..head], "transfer-encoding").is_some() {
-        // The last chunk ends a stream that is small here.
-        let last = find(&buffer[body..], b"\r\n0\r\n\r\n");
-        return Ok(last.map(|at| Parts {
-            body: body..body + at,
-            end: body + at + 7,
+        // Nothing follows the last chunk before the next request.
+        let end = buffer.len();
+        return Ok(buffer.ends_with(b"\r\n0\r\n\r\n").then(|| Parts {
+            body: body..end - 7,
+            end,
         }));
     }
     Ok(Some(Parts {

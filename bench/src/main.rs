@@ -1,13 +1,22 @@
 //! How fast Portway is. `make bench` runs [`run`], which starts everything
 //! else as processes of their own, each on its core.
 
+mod blocking;
+mod chart;
 mod entries;
 mod exchange;
 mod figures;
+mod idle;
 mod lab;
 mod load;
 mod run;
+mod scale;
+mod series;
+mod speeds;
+mod starts;
+mod syscalls;
 mod table;
+mod targets;
 mod upstream;
 mod valgrind;
 

@@ -8,14 +8,13 @@ use anyhow::Context;
 
 use crate::BenchEra;
 use crate::lab::{BenchServers, Portway, TOKEN, Upstream};
-use crate::run::load;
+use crate::series::Series;
 
 const FEW: u64 = 500;
 const MANY: u64 = 2500;
 
 pub struct InstructionCount {
     pub name: &'static str,
-    pub same_era: bool,
     pub instructions: f64,
     pub allocations: f64,
 }
@@ -36,7 +35,6 @@ pub fn counts(portway: &Path) -> anyhow::Result<Vec<InstructionCount>> {
         };
         let count = InstructionCount {
             name,
-            same_era: era.as_str() == server,
             instructions: per_call(instructions)?,
             allocations: per_call(allocations)?,
         };
@@ -102,22 +100,9 @@ fn watched(
         .http("modern", &modern)
         .http("legacy", &legacy);
     let mut portway = Portway::start(portway, servers, wrapper)?;
-    let (url, tool) = (portway.url("/mcp"), format!("mcp_{server}_echo"));
-    let calls = calls.to_string();
-    let args = [
-        "--url",
-        &url,
-        "--era",
-        era.as_str(),
-        "--tool",
-        &tool,
-        "--token",
-        TOKEN,
-        "--connections",
-        "4",
-        "--calls",
-        &calls,
-    ];
-    load(&args.map(ToOwned::to_owned))?;
+    Series::new("counted", &portway.url("/mcp"), era, 4)
+        .with("tool", &format!("mcp_{server}_echo"))
+        .with("token", TOKEN)
+        .load("calls", &calls.to_string())?;
     portway.process.stop()
 }

@@ -48,9 +48,7 @@ async fn connection(mut socket: TcpStream, answers: &BenchAnswers) -> anyhow::Re
                 write_head(answers.era, &request[..parts.body.start], &body, &mut out)?;
                 out.append(&mut body);
             } else {
-                out.extend_from_slice(
-                    b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n",
-                );
+                out.extend_from_slice(other(request, answers.streams));
             }
             at += parts.end;
         }
@@ -59,6 +57,19 @@ async fn connection(mut socket: TcpStream, answers: &BenchAnswers) -> anyhow::Re
             socket.write_all(&out).await?;
             out.clear();
         }
+    }
+}
+
+/// The response to a request that is no POST. A stream consists of its first
+/// event; nginx forwards it at once because of the last header.
+fn other(request: &[u8], streams: bool) -> &'static [u8] {
+    if request.starts_with(b"DELETE") {
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+    } else if streams {
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\
+          x-accel-buffering: no\r\n\r\n7\r\nid: 1\n\n\r\n"
+    } else {
+        b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n"
     }
 }
 

@@ -4,9 +4,9 @@
 pub mod http;
 pub mod stdio;
 
+use std::cell::{Cell, OnceCell};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Deserialize;
@@ -28,9 +28,13 @@ pub struct UpstreamOptions {
     /// About how many bytes each of them takes in the list.
     #[arg(long, default_value_t = 260)]
     tool_bytes: usize,
-    /// Microseconds of work that each call takes beyond its answer.
-    #[arg(long, default_value_t = 0.0)]
-    work: f64,
+    /// List a tool `toggle` too, which adds the tool `toggled` to the list or
+    /// removes it.
+    #[arg(long)]
+    changing: bool,
+    /// Answer GET with an event stream that stays open.
+    #[arg(long)]
+    streams: bool,
 }
 
 const VERSION_KEY: &[u8] = b"io.modelcontextprotocol/protocolVersion";
@@ -49,32 +53,61 @@ struct ToolRequest<'a> {
 #[derive(Deserialize)]
 struct ToolParams<'a> {
     #[serde(borrow)]
-    arguments: EchoWord<'a>,
+    arguments: EchoArguments<'a>,
 }
 
 #[derive(Deserialize)]
-struct EchoWord<'a> {
-    #[serde(borrow)]
-    nonce: &'a RawValue,
+struct EchoArguments<'a> {
+    nonce: &'a str,
+    /// The size of the text in the result; without it, the nonce alone.
+    #[serde(default)]
+    bytes: usize,
 }
 
-/// What the server knows.
+/// The answers of the server, prepared as far as possible.
 pub struct BenchAnswers {
     era: BenchEra,
+    streams: bool,
     tools: String,
-    work: Duration,
+    /// The list with the tool `toggled`.
+    more_tools: String,
+    changing: bool,
+    toggled: Cell<bool>,
+    /// JSON text of lines, as a large result contains them.
+    lines: OnceCell<String>,
 }
+
+const LINE: &str = r#"A line of the text that a large result consists of, \"quoted\" once.\n"#;
+const LARGEST_RESULT: usize = 4 << 20;
+const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 impl BenchAnswers {
     pub fn new(options: &UpstreamOptions) -> BenchAnswers {
-        let tools = (0..options.tools)
-            .map(|number| tool(number, options.tool_bytes))
-            .collect::<Vec<_>>()
-            .join(",");
+        let echo = (0..options.tools).map(|number| match number {
+            0 => "echo".to_owned(),
+            _ => format!("echo_{number:04}"),
+        });
+        let names = echo.chain(options.changing.then(|| "toggle".to_owned()));
+        let list = |names: &mut dyn Iterator<Item = String>| {
+            let tools: Vec<String> = names.map(|name| tool(&name, options.tool_bytes)).collect();
+            format!(r#""tools":[{}]"#, tools.join(","))
+        };
         BenchAnswers {
             era: options.era,
-            tools: format!(r#""tools":[{tools}]"#),
-            work: Duration::from_secs_f64(options.work.max(0.0) / 1e6),
+            streams: options.streams,
+            tools: list(&mut names.clone()),
+            more_tools: list(&mut names.chain(["toggled".to_owned()])),
+            changing: options.changing,
+            toggled: Cell::new(false),
+            lines: OnceCell::new(),
+        }
+    }
+
+    fn tools(&self) -> &str {
+        if self.toggled.get() {
+            &self.more_tools
+        } else {
+            &self.tools
         }
     }
 
@@ -92,15 +125,19 @@ impl BenchAnswers {
         let params = request.params.map_or("{}", RawValue::get);
         write!(out, r#"{{"jsonrpc":"2.0","id":{id},"#)?;
         match (method, self.era) {
-            ("tools/call", era) => {
-                spin(self.work);
-                call(params, era, out)
+            ("tools/call", _)
+                if self.changing && find(params.as_bytes(), br#""toggle""#).is_some() =>
+            {
+                self.toggled.set(!self.toggled.get());
+                write!(out, r#""result":{{"content":[]}}}}"#)?;
+                write!(out, "\n{LIST_CHANGED}")
             }
-            ("tools/list", BenchEra::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools),
+            ("tools/call", era) => self.call(params, era, out),
+            ("tools/list", BenchEra::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools()),
             ("tools/list", BenchEra::Modern) => write!(
                 out,
                 r#""result":{{"resultType":"complete",{},"ttlMs":60000,"cacheScope":"public"}}}}"#,
-                self.tools
+                self.tools()
             ),
             ("server/discover", BenchEra::Modern) => write!(
                 out,
@@ -108,7 +145,8 @@ impl BenchAnswers {
             ),
             ("initialize", BenchEra::Legacy) => write!(
                 out,
-                r#""result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{SERVER_INFO}}}}}"#
+                r#""result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":{}}}}},"serverInfo":{SERVER_INFO}}}}}"#,
+                self.changing
             ),
             ("ping", BenchEra::Legacy) => write!(out, r#""result":{{}}}}"#),
             _ => write!(
@@ -117,52 +155,44 @@ impl BenchAnswers {
             ),
         }
     }
-}
 
-/// Keeps the core busy, as a server that does something would.
-fn spin(time: Duration) {
-    if time.is_zero() {
-        return;
-    }
-    let start = Instant::now();
-    while start.elapsed() < time {
-        std::hint::spin_loop();
-    }
-}
-
-fn call(params: &str, era: BenchEra, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let Ok(ToolParams {
-        arguments: EchoWord { nonce },
-    }) = serde_json::from_str(params)
-    else {
-        return write!(
-            out,
-            r#""error":{{"code":-32602,"message":"nonce: missing"}}}}"#
-        );
-    };
-    let complete = match era {
-        BenchEra::Legacy => "",
-        BenchEra::Modern if find(params.as_bytes(), VERSION_KEY).is_none() => {
+    fn call(&self, params: &str, era: BenchEra, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let Ok(ToolParams {
+            arguments: EchoArguments { nonce, bytes },
+        }) = serde_json::from_str(params)
+        else {
             return write!(
                 out,
-                r#""error":{{"code":-32602,"message":"_meta: missing"}}}}"#
+                r#""error":{{"code":-32602,"message":"nonce: missing"}}}}"#
             );
+        };
+        let complete = match era {
+            BenchEra::Legacy => "",
+            BenchEra::Modern if find(params.as_bytes(), VERSION_KEY).is_none() => {
+                return write!(
+                    out,
+                    r#""error":{{"code":-32602,"message":"_meta: missing"}}}}"#
+                );
+            }
+            BenchEra::Modern => r#""resultType":"complete","#,
+        };
+        write!(
+            out,
+            r#""result":{{{complete}"content":[{{"type":"text","text":"{nonce}"#
+        )?;
+        // The nonce is at both ends, so that the load need not read the middle.
+        let lines = bytes.min(LARGEST_RESULT) / LINE.len() * LINE.len();
+        if lines > 0 {
+            let all = || LINE.repeat(LARGEST_RESULT / LINE.len());
+            write!(out, " {} {nonce}", &self.lines.get_or_init(all)[..lines])?;
         }
-        BenchEra::Modern => r#""resultType":"complete","#,
-    };
-    write!(
-        out,
-        r#""result":{{{complete}"content":[{{"type":"text","text":{nonce}}}]}}}}"#
-    )
+        write!(out, r#""}}]}}}}"#)
+    }
 }
 
-/// Its description is as long as it takes to come to `bytes`.
-fn tool(number: usize, bytes: usize) -> String {
-    const SENTENCE: &str = "Gives back what it was given, to show what a call costs. ";
-    let name = match number {
-        0 => "echo".to_owned(),
-        _ => format!("echo_{number:04}"),
-    };
+/// A tool whose description makes it `bytes` long.
+fn tool(name: &str, bytes: usize) -> String {
+    const SENTENCE: &str = "Returns its argument unchanged, to show the cost of a call. ";
     let spell = |description: &str| {
         format!(
             r#"{{"name":"{name}","description":"{description}","inputSchema":{{"type":"object","properties":{{"nonce":{{"type":"string","description":"Comes back as it is."}}}},"required":["nonce"]}}}}"#
