@@ -15,7 +15,9 @@ const CLIENTS: usize = 2_000;
 /// The first clients of a kind also pay for what all of them share.
 const FIRST: usize = 50;
 /// The time for a program to return memory.
-const RETURN: Duration = Duration::from_secs(20);
+const RETURN: Duration = Duration::from_secs(45);
+/// The time after which a client is idle.
+const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum IdleKind {
@@ -85,6 +87,7 @@ fn held(
     let first = hold(address, &[TOKEN], kind, FIRST)?;
     let before = resident(pid)?;
     let mut clients = hold(address, &[TOKEN], kind, CLIENTS)?;
+    std::thread::sleep(PAUSE);
     let each = (resident(pid)? - before) / CLIENTS as f64;
     clients.extend(first);
     for client in &clients {

@@ -2,7 +2,7 @@
 //! so that whatever else the machine does affects all of them alike.
 
 use crate::BenchEra::{self, Legacy, Modern};
-use crate::lab::{BenchServers, Nginx, Portway, TOKEN, Upstream};
+use crate::lab::{BUFFERED, BenchServers, Nginx, Portway, TOKEN, Upstream};
 use crate::run::RunOptions;
 use crate::series::{Results, Series};
 use crate::{entries, syscalls};
@@ -110,7 +110,18 @@ impl Programs<'_> {
     }
 
     fn nginx(&self, name: &'static str, era: BenchEra, port: usize, connections: usize) -> Series {
-        let url = format!("http://{}/mcp", self.nginx.addresses[port]);
+        self.nginx_at("/mcp", name, era, port, connections)
+    }
+
+    fn nginx_at(
+        &self,
+        path: &str,
+        name: &'static str,
+        era: BenchEra,
+        port: usize,
+        connections: usize,
+    ) -> Series {
+        let url = format!("http://{}{path}", self.nginx.addresses[port]);
         Series::new(name, &url, era, connections)
             .through(self.worker)
             .to(self.upstreams[port])
@@ -142,6 +153,7 @@ impl Programs<'_> {
             self.http("1 stdio", Modern, "pipe", 1),
             large(self.http("large http modern", Modern, "modern", 4)),
             large(self.nginx("large nginx modern", Modern, 0, 4)),
+            large(self.nginx_at(BUFFERED, "large nginx buffered", Modern, 0, 4)),
             large(self.http("large http legacy", Legacy, "legacy", 4)),
             large(self.nginx("large nginx legacy", Legacy, 1, 4)),
             self.http("stdio modern", Modern, "pipe", MANY),

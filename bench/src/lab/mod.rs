@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-pub use self::nginx::Nginx;
+pub use self::nginx::{BUFFERED, Nginx};
 pub use self::portway::{BenchServers, Portway};
 use crate::BenchEra;
 

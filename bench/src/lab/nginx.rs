@@ -8,6 +8,10 @@ use anyhow::ensure;
 
 use super::{BenchProcess, Core, PATIENCE, Upstream, free_address, until_listening, words};
 
+/// A path with buffers for a large answer, so that none goes to a file, as is
+/// nginx's default.
+pub const BUFFERED: &str = "/buffered";
+
 /// nginx as a plain reverse proxy with one worker: a port per upstream.
 pub struct Nginx {
     pub addresses: Vec<SocketAddr>,
@@ -24,8 +28,9 @@ impl Nginx {
             let address = free_address()?;
             servers += &format!(
                 "upstream u{number} {{ server {}; keepalive 256; keepalive_requests 100000000; }}\n\
-                 server {{ listen {address}; location / {{ proxy_pass http://u{number}; \
-                 proxy_http_version 1.1; proxy_set_header Connection \"\"; }} }}\n",
+                 server {{ listen {address}; location / {{ proxy_pass http://u{number}; }} \
+                 location {BUFFERED} {{ proxy_pass http://u{number}; proxy_buffers 16 64k; \
+                 proxy_max_temp_file_size 0; }} }}\n",
                 upstream.address
             );
             addresses.push(address);
@@ -35,7 +40,7 @@ impl Nginx {
             "worker_processes 1;\nworker_rlimit_nofile 16384;\ndaemon off;\npid {at}/pid;\n\
              error_log {at}/error.log;\nevents {{ worker_connections 8192; }}\n\
              http {{\naccess_log off;\nkeepalive_requests 100000000;\n\
-             proxy_buffers 16 64k;\nproxy_max_temp_file_size 0;\nclient_body_temp_path {at}/b;\nproxy_temp_path {at}/p;\nfastcgi_temp_path {at}/f;\n\
+             proxy_http_version 1.1;\nproxy_set_header Connection \"\";\nclient_body_temp_path {at}/b;\nproxy_temp_path {at}/p;\nfastcgi_temp_path {at}/f;\n\
              uwsgi_temp_path {at}/u;\nscgi_temp_path {at}/s;\n{servers}}}\n"
         );
         let config = dir.path().join("nginx.conf");

@@ -79,6 +79,8 @@ impl Portway {
             "127.0.0.1:0",
             "--project",
             &project.path().display().to_string(),
+            "--data-dir",
+            &project.path().join("data").display().to_string(),
         ]));
         let mut process = BenchProcess::start(Core::Gateway, &program, Stdio::piped())?;
         let stdout = process.child.stdout.take().context("no stdout")?;
