@@ -113,7 +113,7 @@ const TARGETS: &[Target] = &[
     rate("stdio to HTTP, 2025", ["stdio legacy", "http legacy"], 1.0),
     shown("list of 100 tools to direct", ["list 100 http", "list 100 direct"]),
     rate("list of 100 tools to nginx", ["list 100 http", "list 100 nginx"], 1.3),
-    shown("list of 1,000 tools to direct", ["list 1000 http", "list 1000 direct"]),
+    rate("list of 1,000 tools to direct", ["list 1000 http", "list 1000 direct"], 1.4),
     rate("list of 1,000 tools to nginx", ["list 1000 http", "list 1000 nginx"], 1.3),
     shown("sessions opened and closed to direct", ["session http", "session direct"]),
     rate("sessions opened and closed to nginx", ["session http", "session nginx"], 1.3),

@@ -22,14 +22,14 @@ pub struct UpstreamOptions {
     pub listen: Option<SocketAddr>,
     #[arg(long, value_enum, default_value = "modern")]
     era: BenchEra,
-    /// How many tools to list; all of them echo.
+    /// How many tools to list.
     #[arg(long, default_value_t = 1)]
     tools: usize,
     /// About how many bytes each of them takes in the list.
     #[arg(long, default_value_t = 260)]
     tool_bytes: usize,
-    /// List a tool `toggle` too, which adds the tool `toggled` to the list or
-    /// removes it.
+    /// Two of the tools are `toggle`, which adds or removes the other one,
+    /// `toggled`.
     #[arg(long)]
     changing: bool,
     /// Answer GET with an event stream that stays open.
@@ -83,7 +83,8 @@ const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/lis
 
 impl BenchAnswers {
     pub fn new(options: &UpstreamOptions) -> BenchAnswers {
-        let echo = (0..options.tools).map(|number| match number {
+        let others = if options.changing { 2 } else { 0 };
+        let echo = (0..options.tools.saturating_sub(others)).map(|number| match number {
             0 => "echo".to_owned(),
             _ => format!("echo_{number:04}"),
         });
