@@ -49,7 +49,7 @@ soak: tools ## the long runs, optimised: process trees killed by the hundred
 	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked -p portway-store --lib -- --nocapture --test-threads=1
 
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side
-	$(CARGO) run --release --locked -p portway-bench -- run --write bench/FIGURES.md
+	$(CARGO) run --release --locked -p portway-bench -- run --scale --write bench
 
 fmt: ## format the sources, those of the console where its packages are installed
 	$(CARGO) fmt

@@ -11,13 +11,15 @@ use crate::blocking::BlockingClient;
 use crate::lab::{BenchServers, Nginx, Portway, TOKEN, Upstream, resident};
 use crate::table::MemoryRow;
 
-const CLIENTS: usize = 2_000;
+/// Enough that the 8 MiB of free memory that Portway keeps do not hide them.
+const CLIENTS: usize = 5_000;
 /// The first clients of a kind also pay for what all of them share.
 const FIRST: usize = 50;
 /// The time for a program to return memory.
 const RETURN: Duration = Duration::from_secs(45);
-/// The time after which a client is idle.
-const PAUSE: Duration = Duration::from_secs(2);
+/// The time after which a program has returned the memory of the requests that
+/// opened the clients.
+const PAUSE: Duration = Duration::from_secs(12);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum IdleKind {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use crate::{idle, scale, speeds, starts, table, targets, valgrind};
+use crate::{idle, lab, scale, speeds, starts, table, targets, valgrind};
 
 #[derive(Args)]
 pub struct RunOptions {
@@ -39,6 +39,9 @@ pub struct RunOptions {
 pub fn main(options: &RunOptions) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?;
     ensure!(cores.get() >= 2, "this needs two cores");
+    if options.only.is_none() {
+        lab::ensure_descriptors(12_000)?;
+    }
     let mut page = String::from(
         "# Figures\n\nWritten by `make bench`. Gateway on one core, load and upstream on the \
          other; 16 connections\nunless the series has another number; every answer checked; the \

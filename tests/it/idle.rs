@@ -13,7 +13,7 @@ use crate::process::forest::rounds;
 /// together: no connection that rests has a buffer.
 const EACH: u64 = 16 << 10;
 
-const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+pub(crate) const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// Each listen is an open file here and one there.
 fn count() -> u64 {
@@ -69,7 +69,7 @@ async fn some(app: &App, count: u64) -> Vec<TcpStream> {
     open
 }
 
-async fn connect(app: &App) -> TcpStream {
+pub(crate) async fn connect(app: &App) -> TcpStream {
     let address = app.url.strip_prefix("http://").unwrap();
     TcpStream::connect(address).await.unwrap()
 }
@@ -124,7 +124,12 @@ async fn toggle(app: &App) {
 }
 
 /// Sends a message and reads until the answer has come so far.
-async fn exchange(talk: &mut TcpStream, headers: &str, body: &str, until: &[u8]) -> String {
+pub(crate) async fn exchange(
+    talk: &mut TcpStream,
+    headers: &str,
+    body: &str,
+    until: &[u8],
+) -> String {
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
          content-type: application/json\r\naccept: application/json, text/event-stream\r\n\

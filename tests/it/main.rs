@@ -35,6 +35,7 @@ mod c_questions;
 #[allow(dead_code, reason = "the tests of the store use the rest")]
 mod cluster;
 mod conformance;
+mod costs;
 mod d_catalog;
 mod d_control;
 mod d_formats;

@@ -162,3 +162,19 @@ pub fn resident(pid: u32) -> anyhow::Result<f64> {
     let kilobytes = line.context("no VmRSS")?.trim().trim_end_matches(" kB");
     Ok(kilobytes.parse::<f64>()? * 1024.0)
 }
+
+/// Idle clients are connections of this process, and two each of nginx.
+pub fn ensure_descriptors(wanted: usize) -> anyhow::Result<()> {
+    let limits = std::fs::read_to_string("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().nth(3));
+    let soft = soft.context("no limit of open files")?;
+    let enough = soft == "unlimited" || soft.parse::<usize>()? >= wanted;
+    ensure!(
+        enough,
+        "{soft} files may be open: run ulimit -n {wanted} before"
+    );
+    Ok(())
+}

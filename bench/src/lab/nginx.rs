@@ -37,8 +37,8 @@ impl Nginx {
         }
         let at = dir.path().display();
         let text = format!(
-            "worker_processes 1;\nworker_rlimit_nofile 16384;\ndaemon off;\npid {at}/pid;\n\
-             error_log {at}/error.log;\nevents {{ worker_connections 8192; }}\n\
+            "worker_processes 1;\nworker_rlimit_nofile 12000;\ndaemon off;\npid {at}/pid;\n\
+             error_log {at}/error.log;\nevents {{ worker_connections 12000; }}\n\
              http {{\naccess_log off;\nkeepalive_requests 100000000;\n\
              proxy_http_version 1.1;\nproxy_set_header Connection \"\";\nclient_body_temp_path {at}/b;\nproxy_temp_path {at}/p;\nfastcgi_temp_path {at}/f;\n\
              uwsgi_temp_path {at}/u;\nscgi_temp_path {at}/s;\n{servers}}}\n"

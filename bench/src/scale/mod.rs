@@ -74,7 +74,6 @@ pub struct ScalePoint {
 }
 
 pub fn measure(options: &RunOptions) -> anyhow::Result<Vec<ScalePoint>> {
-    ensure_descriptors(12_000)?;
     let upstream = Upstream::start(Legacy)?;
     let mut points = Vec::new();
     for axis in Axis::ALL {
@@ -178,20 +177,4 @@ pub fn memory(points: &[ScalePoint]) -> Vec<MemoryRow> {
         })
     };
     Axis::ALL.into_iter().filter_map(row).collect()
-}
-
-/// The clients are connections of this process.
-fn ensure_descriptors(wanted: usize) -> anyhow::Result<()> {
-    let limits = std::fs::read_to_string("/proc/self/limits")?;
-    let line = limits
-        .lines()
-        .find(|line| line.starts_with("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().nth(3));
-    let soft = soft.context("no limit of open files")?;
-    let enough = soft == "unlimited" || soft.parse::<usize>()? >= wanted;
-    ensure!(
-        enough,
-        "{soft} files may be open: run ulimit -n {wanted} before"
-    );
-    Ok(())
 }
