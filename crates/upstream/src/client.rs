@@ -160,9 +160,12 @@ impl HttpClient {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let out = &mut connection.out;
         head::write_request(out, method, path, headers, body, copied);
+        let waiting = self.idle.wait();
         // Requests made at the same time go out together: the server wakes once
         // for all of them, and a wake-up costs more than sending one.
-        tokio::task::yield_now().await;
+        if !waiting.is_alone() {
+            tokio::task::yield_now().await;
+        }
         let sent = async {
             connection.socket.write_all(&connection.out).await?;
             connection.socket.write_all(&body[copied..]).await?;

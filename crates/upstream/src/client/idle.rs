@@ -1,6 +1,7 @@
 //! Idle connections, kept for the next request.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -15,7 +16,9 @@ use super::socket::Socket;
 /// Node and uvicorn close a connection after 5 s of idling; a request sent at
 /// that moment is lost, and must not be sent again.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-const IDLE_CONNECTIONS: usize = 32;
+/// Responses arrive in bursts: with fewer, many connections of a busy server
+/// would be closed and made again at once.
+const IDLE_CONNECTIONS: usize = 256;
 
 /// One connection, and the bytes read beyond the last response.
 pub(crate) struct HttpConnection {
@@ -25,9 +28,29 @@ pub(crate) struct HttpConnection {
     pub(super) out: Vec<u8>,
 }
 
-/// The idle connections to one origin. The lock is held to put or take one.
+/// The idle connections to one origin.
 #[derive(Default)]
-pub(super) struct IdleConnections(Mutex<IdleList>);
+pub(super) struct IdleConnections {
+    /// The lock is held to put or take one.
+    list: Mutex<IdleList>,
+    /// The requests that wait for their response.
+    waiting: AtomicUsize,
+}
+
+/// A request that waits for its response.
+pub(super) struct WaitingRequest<'a>(&'a AtomicUsize);
+
+impl WaitingRequest<'_> {
+    pub(super) fn is_alone(&self) -> bool {
+        self.0.load(Ordering::Relaxed) <= 1
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 #[derive(Default)]
 struct IdleList {
@@ -38,10 +61,16 @@ struct IdleList {
 }
 
 impl IdleConnections {
+    /// Counts a request until it has its response.
+    pub(super) fn wait(&self) -> WaitingRequest<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        WaitingRequest(&self.waiting)
+    }
+
     /// The most recently used connection that is still open.
     pub(super) fn take(&self) -> Option<HttpConnection> {
         loop {
-            let (mut connection, since) = self.0.lock().connections.pop()?;
+            let (mut connection, since) = self.list.lock().connections.pop()?;
             if since.elapsed() < IDLE_LIMIT && connection.is_quiet() {
                 return Some(connection);
             }
@@ -49,7 +78,7 @@ impl IdleConnections {
     }
 
     pub(super) fn put(self: &Arc<IdleConnections>, connection: HttpConnection) {
-        let mut idle = self.0.lock();
+        let mut idle = self.list.lock();
         if idle.connections.len() >= IDLE_CONNECTIONS {
             return;
         }
@@ -61,7 +90,7 @@ impl IdleConnections {
 
     /// Closes connections idle for too long; false when none is left.
     fn close_old(&self) -> bool {
-        let mut idle = self.0.lock();
+        let mut idle = self.list.lock();
         idle.connections
             .retain(|(_, since)| since.elapsed() < IDLE_LIMIT);
         idle.swept = !idle.connections.is_empty();
