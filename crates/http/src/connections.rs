@@ -293,10 +293,16 @@ impl ClientConnections {
     }
 
     /// Ends the admin's connections after their current responses, but for one.
+    /// On one that was just used a request may be on its way: it ends with that
+    /// response.
     pub(super) fn finish_admin(&self, except: u64) {
         for (id, held) in &self.open.lock().all {
-            if held.owner.is_admin() && *id != except {
-                held.connection.order(CloseOrder::Finish);
+            let connection = &held.connection;
+            if held.owner.is_admin()
+                && *id != except
+                && (connection.retire().is_some() || connection.is_busy())
+            {
+                connection.order(CloseOrder::Finish);
             }
         }
     }
