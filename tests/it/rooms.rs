@@ -181,7 +181,7 @@ pub(crate) fn tool_call(server: &str, tool: &str, args: Value) -> Arc<CallReques
 pub(crate) async fn result(mut call: CallStream) -> Result<Box<RawValue>, CallError> {
     loop {
         if let CallItem::Done(outcome) = call.next().await {
-            return outcome.result.map(|payload| payload.to_raw());
+            return outcome.result.map(|result| result.to_raw());
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::http::HttpChannel;
 use crate::pipe::PipeChannel;
 use wire::Era;
-use wire::meta::{Envelope, PROGRESS_TOKEN, to_modern_params};
+use wire::meta::{Envelope, PROGRESS_TOKEN, ServerParams};
 
 /// Limits on logged messages, so that a flood costs no more.
 const NOTES: usize = 4096;
@@ -256,8 +256,15 @@ impl Dialog {
             log_level: None,
         };
         let raw = to_raw_value(params).ok()?;
-        let modern = to_modern_params(Some(&raw), &envelope, None).ok()?;
-        let mut modern: Value = serde_json::from_str(modern.into_raw().get()).ok()?;
+        let mut modern = String::new();
+        let spelling = ServerParams {
+            params: Some(&raw),
+            envelope: Some(&envelope),
+            progress_token: None,
+            subject: None,
+        };
+        spelling.write(&mut modern).ok()?;
+        let mut modern: Value = serde_json::from_str(&modern).ok()?;
         // The tokens of `upstream` are numbers; the lab also tries strings.
         if let Some(token) = params["_meta"].get(PROGRESS_TOKEN) {
             modern["_meta"][PROGRESS_TOKEN] = token.clone();

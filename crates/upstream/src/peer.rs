@@ -82,29 +82,20 @@ impl RequestEncoder {
         call: &UpstreamCall<'_>,
         id: u64,
     ) -> Result<Vec<u8>, UpstreamError> {
-        let progress_token = call.progress.then_some(id);
-        let params = match self.era {
-            Era::Modern => {
-                let envelope = meta::Envelope {
-                    version: &self.version,
-                    client_info: Some(client_info()),
-                    capabilities: call.capabilities.unwrap_or(&self.capabilities),
-                    log_level: call.log_level,
-                };
-                meta::to_modern_params(call.params, &envelope, progress_token).map(Some)
-            }
-            Era::Legacy => meta::to_legacy_params(call.params, progress_token),
+        let envelope = meta::Envelope {
+            version: &self.version,
+            client_info: Some(client_info()),
+            capabilities: call.capabilities.unwrap_or(&self.capabilities),
+            log_level: call.log_level,
         };
-        let params =
-            params.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))?;
-        Ok(match (params, call.about()) {
-            (Some(mut params), Some((member, text))) => {
-                params.set_text_unless_equal(member, text);
-                wire::request_with(id, call.method, &params)
-            }
-            (Some(params), None) => wire::request_with(id, call.method, &params),
-            (None, _) => wire::request(id, call.method, None),
-        })
+        let params = meta::ServerParams {
+            params: call.params,
+            envelope: (self.era == Era::Modern).then_some(&envelope),
+            progress_token: call.progress.then_some(id),
+            subject: call.about(),
+        };
+        wire::request_with(id, call.method, &params)
+            .map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))
     }
 }
 

@@ -2,6 +2,7 @@
 //! the other's. Vendor keys, trace keys and order are left alone.
 
 mod level;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use super::message::{Fault, Id, Malformed};
 use super::object::{Object, find_members, inner_member, is_object, raw, unquote};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{BadLogLevel, LogLevel};
+pub use rewrite::ServerParams;
 
 const PREFIX: &str = "io.modelcontextprotocol/";
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -33,84 +35,6 @@ pub struct Envelope<'a> {
     pub client_info: Option<&'a RawValue>,
     pub capabilities: &'a RawValue,
     pub log_level: Option<&'a str>,
-}
-
-/// Params for a modern server. The envelope's keys and the progress token are
-/// Portway's: replaced where they stood, added at the end, or removed if not set.
-pub fn to_modern_params<'a>(
-    params: Option<&'a RawValue>,
-    envelope: &Envelope<'a>,
-    progress_token: Option<u64>,
-) -> Result<Object<'a>, Malformed> {
-    let (mut params, mut meta) = open(params)?;
-    meta.set_text(PROTOCOL_VERSION, envelope.version);
-    match envelope.client_info {
-        Some(info) => meta.set(CLIENT_INFO, info),
-        None => _ = meta.remove(CLIENT_INFO),
-    }
-    meta.set(CLIENT_CAPABILITIES, envelope.capabilities);
-    match envelope.log_level {
-        Some(level) => meta.set_text(LOG_LEVEL, level),
-        None => _ = meta.remove(LOG_LEVEL),
-    }
-    match progress_token {
-        Some(token) => meta.set_number(PROGRESS_TOKEN, token),
-        None => _ = meta.remove(PROGRESS_TOKEN),
-    }
-    params.set_object("_meta", meta);
-    Ok(params)
-}
-
-/// Params for a legacy server: without the modern envelope and without the
-/// answers of a multi round-trip request, with the given progress token or
-/// none.
-pub fn to_legacy_params(
-    params: Option<&RawValue>,
-    progress_token: Option<u64>,
-) -> Result<Option<Object<'_>>, Malformed> {
-    if params.is_none() && progress_token.is_none() {
-        return Ok(None);
-    }
-    let (mut params, mut meta) = open(params)?;
-    params.retain(|name| !ROUND_TRIP.contains(&name));
-    let mut changed = meta.retain(|name| !name.starts_with(PREFIX));
-    match progress_token {
-        Some(token) => {
-            meta.set_number(PROGRESS_TOKEN, token);
-            changed = true;
-        }
-        None => changed |= meta.remove(PROGRESS_TOKEN),
-    }
-    if changed {
-        if meta.is_empty() {
-            params.remove("_meta");
-        } else {
-            params.set_object("_meta", meta);
-        }
-    }
-    Ok(Some(params))
-}
-
-/// The params and their `_meta`. Members written twice are refused: the
-/// server might read the other one.
-fn open(params: Option<&RawValue>) -> Result<(Object<'_>, Object<'_>), Malformed> {
-    let Some(params) = params else {
-        return Ok((Object::new(), Object::new()));
-    };
-    let params = unique(Object::read(params).ok_or(Fault::Wide)?)?;
-    let meta = match params.open("_meta") {
-        Some(meta) => unique(meta.ok_or(Fault::Wide)?)?,
-        None => Object::new(),
-    };
-    Ok((params, meta))
-}
-
-fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
-    match object.duplicate() {
-        // A name has no length limit of its own; the message about it has.
-        Some(name) => Err(Fault::DuplicateParam(name.chars().take(64).collect()).into()),
-        None => Ok(object),
-    }
 }
 
 /// The members of a request's params that Portway itself reads, found in one

@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 pub(crate) use edit::MAX_MEMBERS;
 pub use edit::Object;
 pub(super) use edit::push_text;
-use members::{Elements, Members};
+use members::Elements;
+pub(super) use members::Members;
 
 /// A member's name as it was written, quotes and escapes included.
 #[derive(Clone, Copy)]
@@ -42,6 +43,14 @@ impl<'a> MemberName<'a> {
             self.decoded() == name
         } else {
             self.inner() == name
+        }
+    }
+
+    pub(super) fn equals(self, other: MemberName<'_>) -> bool {
+        if self.escaped || other.escaped {
+            self.decoded() == other.decoded()
+        } else {
+            self.written == other.written
         }
     }
 

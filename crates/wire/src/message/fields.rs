@@ -1,11 +1,12 @@
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::{
     BadId, Fault, Id, MAX_DEPTH, Malformed, Message, Outcome, RpcError, Strictness, first_token,
     readable,
 };
-use crate::object::{each_json_member, parse_part, unquote};
-use crate::scan::{JsonCheck, after_space};
+use crate::object::{each_json_member, is_null, is_object, parse_part, unquote};
+use crate::scan::{JsonCheck, after_space, deeper_than};
 
 /// The members of an envelope: JSON values, not yet checked for their meaning.
 #[derive(Clone, Copy, Default)]
@@ -13,7 +14,7 @@ pub(super) struct EnvelopeFields<'a> {
     jsonrpc: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
-    params: Option<&'a str>,
+    params: Option<&'a RawValue>,
     result: Option<&'a str>,
     error: Option<&'a str>,
     twice: Option<&'static str>,
@@ -42,8 +43,12 @@ impl<'a> EnvelopeFields<'a> {
         loop {
             let (name_end, value) = check.after_name(at)?;
             let name = unquote(&json[at..name_end])?;
-            let end = check.after_value(value, MAX_DEPTH - 1)?;
-            fields.put(&name, &json[value..end]);
+            let end = if name == "params" {
+                fields.take_params(&json[value..]).map(|size| value + size)
+            } else {
+                let end = check.after_value(value, MAX_DEPTH - 1);
+                end.inspect(|end| fields.put(&name, &json[value..*end]))
+            }?;
             at = after_space(bytes, end);
             match *bytes.get(at)? {
                 b',' => at = after_space(bytes, at + 1),
@@ -53,12 +58,25 @@ impl<'a> EnvelopeFields<'a> {
         }
     }
 
+    /// Takes the params at the start of `json` and returns their length. They
+    /// are used as a raw value, which only serde_json's own check can make.
+    fn take_params(&mut self, json: &'a str) -> Option<usize> {
+        let mut values = serde_json::Deserializer::from_str(json).into_iter();
+        let params: &'a RawValue = values.next()?.ok()?;
+        if deeper_than(params.get().as_bytes(), MAX_DEPTH - 1) {
+            return None;
+        }
+        if self.params.replace(params).is_some() {
+            self.twice = Some("params");
+        }
+        Some(params.get().len())
+    }
+
     fn put(&mut self, name: &str, value: &'a str) {
         let (name, field) = match name {
             "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
             "id" => ("id", &mut self.id),
             "method" => ("method", &mut self.method),
-            "params" => ("params", &mut self.params),
             "result" => ("result", &mut self.result),
             "error" => ("error", &mut self.error),
             _ => return,
@@ -112,11 +130,10 @@ impl<'a> EnvelopeFields<'a> {
 
     fn judge_call(self, method: &'a str) -> Result<Message<'a>, Fault> {
         let method = unquote(method).ok_or(Fault::Method)?;
-        let params = self.params.filter(|json| *json != "null");
-        if params.is_some_and(|json| !json.starts_with('{')) {
+        let params = self.params.filter(|raw| !is_null(raw));
+        if params.is_some_and(|raw| !is_object(raw)) {
             return Err(Fault::Params);
         }
-        let params = params.and_then(parse_part);
         Ok(match self.id.and_then(parse_part) {
             Some(id) => Message::Request {
                 id: Id::new(id)?,

@@ -4,12 +4,17 @@ use std::io::Write as _;
 
 use serde_json::value::RawValue;
 
-use super::RpcError;
-use crate::object::{Object, push_quoted, push_text, raw};
+use super::{Malformed, RpcError};
+use crate::meta::ServerParams;
+use crate::object::{push_quoted, push_text, raw};
 use crate::scan;
 
 // Envelopes are written compactly, on one line, without a line end: they fit
 // a stdio line, an SSE `data:` field and an HTTP body alike.
+
+const START: &str = r#"{"jsonrpc":"2.0","#;
+const OPEN_ID: &str = r#""id":"#;
+const OPEN_RESULT: &str = r#","result":"#;
 
 pub fn request(id: u64, method: &str, params: Option<&RawValue>) -> Vec<u8> {
     let mut out = start(method.len() + size(params));
@@ -17,14 +22,22 @@ pub fn request(id: u64, method: &str, params: Option<&RawValue>) -> Vec<u8> {
     finish_call(out, method, params)
 }
 
-/// A request whose params were edited: written once, straight from the edit.
-pub fn request_with(id: u64, method: &str, params: &Object<'_>) -> Vec<u8> {
+/// A request to a server: its params are written once, straight from the
+/// client's.
+pub fn request_with(
+    id: u64,
+    method: &str,
+    params: &ServerParams<'_>,
+) -> Result<Vec<u8>, Malformed> {
+    if params.are_absent() {
+        return Ok(request(id, method, None));
+    }
     let mut out = String::with_capacity(method.len() + params.size() + 80);
     write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"#).expect("writing into memory");
     push_text(method, &mut out);
     out.push_str(r#","params":"#);
     let at = out.len();
-    params.write(&mut out);
+    params.write(&mut out)?;
     let mut out = out.into_bytes();
     if !scan::is_one_line(&out[at..]) {
         let laid_out = out.split_off(at);
@@ -32,7 +45,7 @@ pub fn request_with(id: u64, method: &str, params: &Object<'_>) -> Vec<u8> {
     }
     out.push(b'}');
     debug_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&out).is_ok());
-    out
+    Ok(out)
 }
 
 pub fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
@@ -41,7 +54,10 @@ pub fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
 
 /// `result` must be valid JSON.
 pub fn response(id: &RawValue, result: &str) -> Vec<u8> {
-    let mut out = open_response(id, result.len());
+    // Of exactly this size, so that it becomes `Bytes` without an allocation.
+    let size = [START, OPEN_ID, id.get(), OPEN_RESULT, result, "}"].map(str::len);
+    let mut out = Vec::with_capacity(size.iter().sum());
+    open_response(id, &mut out);
     scan::push_one_line(result.as_bytes(), &mut out);
     out.push(b'}');
     out
@@ -49,15 +65,16 @@ pub fn response(id: &RawValue, result: &str) -> Vec<u8> {
 
 /// A response up to its result; the result and a brace complete it.
 pub fn response_start(id: &RawValue) -> Vec<u8> {
-    open_response(id, 0)
+    let mut out = Vec::with_capacity(START.len() + OPEN_ID.len() + 32);
+    open_response(id, &mut out);
+    out
 }
 
-fn open_response(id: &RawValue, result: usize) -> Vec<u8> {
-    let mut out = start(size(Some(id)) + result);
-    out.extend_from_slice(br#""id":"#);
-    scan::push_one_line(id.get().as_bytes(), &mut out);
-    out.extend_from_slice(br#","result":"#);
-    out
+fn open_response(id: &RawValue, out: &mut Vec<u8>) {
+    out.extend_from_slice(START.as_bytes());
+    out.extend_from_slice(OPEN_ID.as_bytes());
+    scan::push_one_line(id.get().as_bytes(), out);
+    out.extend_from_slice(OPEN_RESULT.as_bytes());
 }
 
 /// Without an id the request could not be read; the member is then left out.
@@ -104,7 +121,7 @@ fn size(raw: Option<&RawValue>) -> usize {
 fn start(payload: usize) -> Vec<u8> {
     // 80 covers every fixed part, a u64 id and a code.
     let mut out = Vec::with_capacity(payload + 80);
-    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    out.extend_from_slice(START.as_bytes());
     out
 }
 

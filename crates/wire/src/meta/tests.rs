@@ -16,14 +16,31 @@ fn modern(params: Option<&str>, token: Option<u64>) -> Result<String, Malformed>
         log_level: None,
     };
     let params = params.map(json);
-    to_modern_params(params.as_deref(), &envelope, token)
-        .map(|params| params.into_raw().get().to_owned())
+    written(&ServerParams {
+        params: params.as_deref(),
+        envelope: Some(&envelope),
+        progress_token: token,
+        subject: None,
+    })
+}
+
+fn written(params: &ServerParams<'_>) -> Result<String, Malformed> {
+    let mut out = String::new();
+    params.write(&mut out).map(|()| out)
 }
 
 fn legacy(params: Option<&str>, token: Option<u64>) -> Result<Option<String>, Malformed> {
     let params = params.map(json);
-    let rewritten = to_legacy_params(params.as_deref(), token)?;
-    Ok(rewritten.map(|params| params.into_raw().get().to_owned()))
+    let params = ServerParams {
+        params: params.as_deref(),
+        envelope: None,
+        progress_token: token,
+        subject: None,
+    };
+    if params.are_absent() {
+        return Ok(None);
+    }
+    written(&params).map(Some)
 }
 
 const ENVELOPE: &str = concat!(
@@ -77,8 +94,38 @@ fn a_level_is_passed_and_an_absent_client_info_removed() {
         r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"#,
         r#""io.modelcontextprotocol/logLevel":"info"}}"#
     );
-    let rewritten = to_modern_params(Some(&params), &envelope, None).unwrap();
-    assert_eq!(rewritten.into_raw().get(), expected);
+    let mut params = ServerParams {
+        params: Some(&params),
+        envelope: Some(&envelope),
+        progress_token: None,
+        subject: None,
+    };
+    assert_eq!(written(&params).unwrap(), expected);
+    params.params = None;
+    params.envelope = None;
+    params.subject = Some(("name", "t"));
+    assert_eq!(written(&params).unwrap(), r#"{"name":"t"}"#);
+}
+
+#[test]
+fn d2_the_subject_is_named_as_its_server_names_it() {
+    for (params, expected) in [
+        (
+            r#"{"a":1,"name":"x","b":2}"#,
+            r#"{"a":1,"name":"t\"","b":2}"#,
+        ),
+        (r#"{"name":"t\u0022","b":2}"#, r#"{"name":"t\u0022","b":2}"#),
+        (r#"{"n\u0061me":7}"#, r#"{"n\u0061me":"t\""}"#),
+        (r#"{"a":1}"#, r#"{"a":1,"name":"t\""}"#),
+    ] {
+        let params = ServerParams {
+            params: Some(&json(params)),
+            envelope: None,
+            progress_token: None,
+            subject: Some(("name", "t\"")),
+        };
+        assert_eq!(written(&params).unwrap(), expected);
+    }
 }
 
 #[test]

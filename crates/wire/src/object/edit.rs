@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::members::Members;
-use super::{MemberName, quote, raw, unquote};
+use super::{MemberName, quote, raw};
 
 /// Most members of an object that is edited. Ordinary objects have a handful;
 /// a message of nothing but members would need many times its size in memory.
@@ -130,19 +130,6 @@ impl<'a> Object<'a> {
 
     pub fn set_object(&mut self, name: &'a str, object: Object<'a>) {
         self.put(name, MemberValue::Object(object));
-    }
-
-    /// As `Object::set_text`, but keeps a member that already has this text,
-    /// however it is spelled.
-    pub fn set_text_unless_equal(&mut self, name: &'a str, text: &'a str) {
-        let says = |value: &MemberValue<'_>| match value {
-            MemberValue::Json(json) => unquote(json).is_some_and(|said| said == text),
-            _ => false,
-        };
-        let said = self.members.iter().find(|(known, _)| known.is(name));
-        if !said.is_some_and(|(_, value)| says(value)) {
-            self.set_text(name, text);
-        }
     }
 
     /// As [`Object::set`]; `json` must be valid JSON.

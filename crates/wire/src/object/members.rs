@@ -5,14 +5,14 @@ use crate::scan::{after_space, after_value, string_end};
 
 /// Walks over the members of an object, values as they are written. The text
 /// must be valid JSON already, so that finding a member's end takes no parser.
-pub(super) struct Members<'a> {
+pub(crate) struct Members<'a> {
     json: &'a str,
     at: usize,
 }
 
 impl<'a> Members<'a> {
     /// None if it is not an object.
-    pub(super) fn of(json: &'a str) -> Option<Members<'a>> {
+    pub(crate) fn of(json: &'a str) -> Option<Members<'a>> {
         json.starts_with('{').then_some(Members { json, at: 1 })
     }
 }
