@@ -29,7 +29,7 @@ pub struct CallRequest {
     pub method: Cow<'static, str>,
     pub params: Option<Box<RawValue>>,
     /// The name or URI of the target, where the params may differ from it.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// The client's capabilities in modern form, as sent to a modern server.
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,

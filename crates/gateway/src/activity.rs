@@ -34,9 +34,6 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 /// Records that a subscriber may be behind by.
 const QUEUED_RECORDS: usize = 1024;
 
-/// In bytes.
-const SMALL_RESULT: usize = 4 << 10;
-
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Activity(Arc<ActivityShared>);
@@ -57,7 +54,7 @@ struct StartedCall {
     since: Instant,
     request: Arc<CallRequest>,
     /// Where the request does not name it.
-    tool: Option<Box<str>>,
+    tool: Option<Arc<str>>,
 }
 
 enum ActivityEvent {
@@ -150,12 +147,11 @@ impl CallWatch {
     /// Ends the call with the tool's result.
     pub(crate) fn end_with(&self, result: &str) {
         if self.0.is_some() {
-            // Searching is cheaper than walking, in all but small results.
-            let unsaid = result.len() > SMALL_RESULT && !mentions(result, "isError");
-            let [failed] = if unsaid {
-                [None]
-            } else {
+            // Searching is cheaper than walking over all members.
+            let [failed] = if mentions(result, "isError") {
                 find_members(result, ["isError"])
+            } else {
+                [None]
             };
             let outcome = if failed == Some("true") {
                 OutcomeKind::ToolError

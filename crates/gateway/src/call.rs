@@ -34,7 +34,7 @@ pub(super) struct Call {
     pub wrapped: bool,
     /// The granted tool, by its server's name for it, whose links an entry's
     /// client may read. Entries only.
-    pub linking_tool: Option<String>,
+    pub linking_tool: Option<Arc<str>>,
     pub view: Arc<View>,
     pub request: Arc<CallRequest>,
     /// Set where Portway itself answers, and no server.

@@ -41,7 +41,8 @@ pub(super) struct LegacyCall {
     stream: Option<CallStream>,
     round: Option<InputRound>,
     rounds: u32,
-    answers: FuturesUnordered<PendingAnswer>,
+    /// `None` until the first question.
+    answers: Option<FuturesUnordered<PendingAnswer>>,
     questions: Vec<OpenQuestion>,
     ready: VecDeque<ReplyItem>,
 }
@@ -83,7 +84,7 @@ impl LegacyCall {
             stream: Some(stream),
             round: None,
             rounds: 0,
-            answers: FuturesUnordered::new(),
+            answers: None,
             questions: Vec::new(),
             ready: VecDeque::new(),
         }
@@ -141,7 +142,7 @@ impl LegacyCall {
                 withdrawn: false,
             });
         }
-        self.answers.push(Box::pin(async move {
+        self.wait_for(Box::pin(async move {
             let answer = match tokio::time::timeout(PATIENCE, answer).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(_)) => Err(RpcError::new(code::INTERNAL, "the client has disconnected")),
@@ -150,6 +151,10 @@ impl LegacyCall {
             (question, answer)
         }));
         ReplyItem::Message(message)
+    }
+
+    fn wait_for(&mut self, answer: PendingAnswer) {
+        self.answers.get_or_insert_default().push(answer);
     }
 
     fn done(&mut self, outcome: CallOutcome) -> Option<ReplyItem> {
@@ -199,7 +204,7 @@ impl LegacyCall {
             failed: None,
         });
         if entries.is_empty() {
-            self.answers.push(Box::pin(async {
+            self.wait_for(Box::pin(async {
                 tokio::time::sleep(EMPTY_ROUND).await;
                 let nothing = RpcError::new(code::INTERNAL, "nothing was asked");
                 (QuestionSource::EmptyRound, Err(nothing))
@@ -226,7 +231,7 @@ impl LegacyCall {
             None => {
                 let text = format!("this client cannot be asked for {method}");
                 let refusal = Err(RpcError::new(code::METHOD_NOT_FOUND, text));
-                self.answers.push(Box::pin(async { (question, refusal) }));
+                self.wait_for(Box::pin(async { (question, refusal) }));
             }
         }
     }
@@ -303,7 +308,7 @@ impl LegacyCall {
             }
             let item = tokio::select! {
                 item = received(&mut self.stream) => self.take(item),
-                Some((question, answer)) = self.answers.next() => {
+                (question, answer) = answered(&mut self.answers) => {
                     self.client_answered(question, answer)
                 }
             };
@@ -312,4 +317,16 @@ impl LegacyCall {
             }
         }
     }
+}
+
+/// The next answer of the client; none comes without a question.
+async fn answered(
+    answers: &mut Option<FuturesUnordered<PendingAnswer>>,
+) -> (QuestionSource, ClientAnswer) {
+    if let Some(answers) = answers
+        && let Some(answer) = answers.next().await
+    {
+        return answer;
+    }
+    std::future::pending().await
 }

@@ -23,11 +23,11 @@ pub(super) enum Requirement {
     /// The tool that the entry calls `name`.
     Tool {
         name: String,
-        tool: String,
+        tool: Arc<str>,
     },
     /// A link in a result of this tool.
     Link {
-        tool: String,
+        tool: Arc<str>,
     },
     Resources,
     Prompts,
@@ -100,12 +100,12 @@ impl Requirement {
         match self {
             Requirement::Tool { name, tool } => {
                 let bound = grant.tool(name);
-                bound.is_some_and(|granted| granted.server == server && granted.tool == *tool)
+                bound.is_some_and(|granted| granted.server == server && *granted.tool == **tool)
                     || grant.filter_gives(server, Some(tool))
             }
             Requirement::Link { tool } => {
                 let mut tools = grant.tools.iter();
-                tools.any(|granted| granted.server == server && granted.tool == *tool)
+                tools.any(|granted| granted.server == server && *granted.tool == **tool)
                     || grant.filter_gives(server, Some(tool))
             }
             Requirement::Resources => named(&grant.exposes.resources),

@@ -26,7 +26,7 @@ struct CallRoute {
     /// The name or URI by which the client knows what it calls.
     client_name: String,
     /// The same at the server; `None` if the params already contain it.
-    server_name: Option<String>,
+    server_name: Option<Arc<str>>,
     /// The params, where they are not the client's own.
     params: Option<Box<RawValue>>,
     wrapped: bool,
@@ -174,7 +174,7 @@ fn resource(
             link.server.into(),
             link.uri.to_owned(),
             Requirement::Link {
-                tool: link.tool.to_owned(),
+                tool: link.tool.into(),
             },
         ),
         None => {
@@ -184,7 +184,7 @@ fn resource(
     };
     let requirement = caller.scope.grant().map(|_| requirement);
     Ok(CallRoute {
-        server_name: Some(server_uri),
+        server_name: Some(server_uri.into()),
         ..CallRoute::new(server, uri, requirement)
     })
 }
@@ -212,12 +212,12 @@ fn completion(
         "ref/resource" => {
             let uri = text("uri")?;
             let (server, own) = resource_of(&caller.scope, view, &uri)?;
-            (server, "uri", uri, Some(own), Requirement::Resources)
+            (server, "uri", uri, Some(own.into()), Requirement::Resources)
         }
         _ => return Err(bad()),
     };
-    let renamed = server_name.filter(|own| *own != client_name);
-    let renamed = renamed.and_then(|own| serde_json::value::to_raw_value(&own).ok());
+    let renamed = server_name.filter(|own| **own != *client_name);
+    let renamed = renamed.and_then(|own| serde_json::value::to_raw_value(&*own).ok());
     let params = renamed.map(|own| {
         let reference = set_member(reference, member_name, &own);
         set_member(params, "ref", &reference)
@@ -234,7 +234,7 @@ fn prompt_of(
     scope: &Scope,
     view: &View,
     name: &str,
-) -> Result<(Arc<str>, Option<String>), RpcError> {
+) -> Result<(Arc<str>, Option<Arc<str>>), RpcError> {
     match (view.prompt(name), scope.whole_server()) {
         (Some(target), _) => Ok((target.server.clone(), Some(target.name.clone()))),
         (None, Some(server)) => Ok((server.clone(), None)),

@@ -72,7 +72,7 @@ struct SessionState {
     level: Option<LogLevel>,
     asked: HashMap<u64, oneshot::Sender<ClientAnswer>>,
     /// By the client's id as written.
-    running: HashMap<Box<str>, (u64, CancellationToken)>,
+    running: HashMap<Arc<str>, (u64, CancellationToken)>,
     started: u64,
     /// The streams that a client can resume.
     streams: HashMap<u64, Arc<MessageStream>>,
@@ -166,12 +166,13 @@ impl Session {
         state.started += 1;
         let which = state.started;
         let cancelled = self.ended.child_token();
+        let id: Arc<str> = id.get().into();
         let entry = (which, cancelled.clone());
-        state.running.insert(id.get().into(), entry);
+        state.running.insert(id.clone(), entry);
         drop(state);
         Some(RunningRequest {
             session: self.clone(),
-            id: id.get().into(),
+            id,
             which,
             cancelled,
         })
@@ -261,7 +262,7 @@ impl Drop for Session {
 /// A request of the client that is being answered.
 pub struct RunningRequest {
     session: Arc<Session>,
-    id: Box<str>,
+    id: Arc<str>,
     which: u64,
     cancelled: CancellationToken,
 }

@@ -69,7 +69,7 @@ pub struct View {
 pub struct RouteTarget {
     pub server: Arc<str>,
     /// Its name at the server.
-    pub name: String,
+    pub name: Arc<str>,
     pub traits: ToolTraits,
     /// Its name in the view is made of its server's and its own (SPEC D2).
     pub(super) named_by_key: bool,

@@ -13,8 +13,8 @@ use super::message::{RpcError, code};
 use super::meta::SERVER_INFO;
 use super::method;
 use super::object::{
-    Object, find_members, is_object, map_elements, member, parse_part, pick, quote, raw,
-    remove_members, set_member, text, unquote,
+    MAX_MEMBERS, Members, Object, find_members, is_object, map_elements, member, parse_part, pick,
+    quote, raw, remove_members, set_member, text, unquote,
 };
 use super::schema::{mentions, needs_wrapping, wrap_output_schema};
 
@@ -129,6 +129,9 @@ pub fn to_legacy_result<'a>(
     version: &str,
     wrapped: bool,
 ) -> Result<Cow<'a, str>, BadResult> {
+    if stays_in_legacy(method, result, version, wrapped) {
+        return Ok(Cow::Borrowed(result));
+    }
     let mut object = Object::read_json(result).ok_or(BadResult)?;
     let cacheable = method::is_cacheable(method);
     let mut changed = object.retain(|name| match name {
@@ -157,6 +160,32 @@ pub fn to_legacy_result<'a>(
     } else {
         Cow::Borrowed(result)
     })
+}
+
+/// Whether a result is one of a legacy server, as most are for a legacy client.
+/// Cheap and one-sided: false means that it has to be looked at.
+fn stays_in_legacy(method: &str, result: &str, version: &str, wrapped: bool) -> bool {
+    if !matches!(
+        method,
+        "tools/call" | "resources/read" | "completion/complete"
+    ) {
+        return false;
+    }
+    let (mut members, mut contents) = (0, 0);
+    let plain = Members::of(result).is_some_and(|mut all| {
+        all.all(|(name, value)| {
+            members += 1;
+            match &*name.decoded() {
+                "content" => contents += 1,
+                "resultType" | "ttlMs" | "cacheScope" | "_meta" => return false,
+                "structuredContent" => return value.starts_with('{') && !wrapped,
+                _ => {}
+            }
+            members <= MAX_MEMBERS
+        })
+    });
+    let knows_content = method != "tools/call" || (contents == 1 && content::knows_all(version));
+    plain && knows_content
 }
 
 /// Returns true if any tool changed.

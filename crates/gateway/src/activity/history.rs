@@ -36,7 +36,7 @@ pub enum OutcomeKind {
 pub struct CallRecord {
     pub id: u64,
     pub server: Arc<str>,
-    pub tool: Box<str>,
+    pub tool: Arc<str>,
     /// The entry that it came through.
     pub entry: Option<i64>,
     pub principal: Arc<str>,
@@ -163,12 +163,12 @@ impl CallHistory {
 fn record(started: &StartedCall) -> CallRecord {
     let request = &started.request;
     let principal = &request.slot.principal;
-    let tool = started.tool.as_deref().or(request.name.as_deref());
+    let tool = started.tool.as_ref().or(request.name.as_ref());
     let entry = principal.strip_prefix("entry:");
     CallRecord {
         id: started.id,
         server: request.server.clone(),
-        tool: tool.unwrap_or_default().into(),
+        tool: tool.cloned().unwrap_or_default(),
         entry: entry.and_then(|id| id.parse().ok()),
         principal: principal.clone(),
         at: epoch_millis(started.at),

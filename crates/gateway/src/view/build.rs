@@ -92,7 +92,7 @@ impl View {
         let list = &mut self.lists[kind as usize];
         let target = RouteTarget {
             server: offered.server.clone(),
-            name: item.key.clone(),
+            name: item.key.as_str().into(),
             traits: prepared.traits,
             named_by_key,
             at: list.entries.len(),

@@ -62,7 +62,7 @@ impl View {
         let found = found.or_else(|| {
             let (server, own) = name.split_once(':').filter(|_| self.shows_servers())?;
             let mut all = self.tools.iter();
-            all.find(|(_, target)| *target.server == *server && target.name == own)
+            all.find(|(_, target)| *target.server == *server && *target.name == *own)
         });
         found.map(|(name, target)| (name.as_str(), target))
     }
@@ -133,7 +133,7 @@ impl View {
                 );
                 continue;
             }
-            let origin = (&*target.server, target.name.as_str());
+            let origin = (&*target.server, &*target.name);
             spelled.push(format::tool(
                 format,
                 ListedTool {

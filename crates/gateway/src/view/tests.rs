@@ -76,7 +76,7 @@ fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
         (3, "b", "z"),
     ] {
         let target = view.tool(&names[name]).unwrap();
-        assert_eq!((&*target.server, target.name.as_str()), (server, own));
+        assert_eq!((&*target.server, &*target.name), (server, own));
     }
     assert!(view.tool("z").is_none());
     assert_eq!(

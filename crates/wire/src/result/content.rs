@@ -5,8 +5,10 @@ use crate::object::{
     Object, find_members, map_elements, parse_part, quote, set_json_member, unquote,
 };
 
-/// The first revision that knows every kind of content block.
-const ALL_KINDS: &str = "2025-06-18";
+/// Whether a revision knows every kind of content block, and structured content.
+pub(super) fn knows_all(version: &str) -> bool {
+    era::at_least(version, "2025-06-18")
+}
 
 /// A content block in words, for clients whose revision lacks its kind:
 /// `resource_link` came with 2025-06-18, `audio` with 2025-03-26.
@@ -43,7 +45,7 @@ fn link_in_words(block: &str) -> String {
 /// A tool's answer: its content in kinds the client knows, its structured
 /// content an object. True if anything changed.
 pub(super) fn call_to_legacy(object: &mut Object<'_>, version: &str, wrapped: bool) -> bool {
-    let knows_all = era::at_least(version, ALL_KINDS);
+    let knows_all = knows_all(version);
     let mut changed = false;
     let mut blocks = object.get("content").map(|content| {
         if knows_all {
@@ -94,7 +96,7 @@ fn with_text(content: Option<&str>, value: &str) -> String {
 
 /// A prompt's messages, each with one block of a kind the client knows.
 pub(super) fn prompt_to_legacy(object: &mut Object<'_>, version: &str) -> bool {
-    if era::at_least(version, ALL_KINDS) {
+    if knows_all(version) {
         return false;
     }
     let mapped = object.get("messages").map(|messages| {

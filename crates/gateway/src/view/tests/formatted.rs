@@ -59,7 +59,7 @@ fn d10_a_tool_is_found_by_each_of_its_names() {
     let views = Views::default();
     let view = views.get(&everything(), &snapshot);
     for (name, own) in [("mcp_a_z", "z"), ("a:z", "z"), ("a:x:y", "x:y")] {
-        assert_eq!(view.tool_called(name).unwrap().1.name, own, "{name}");
+        assert_eq!(*view.tool_called(name).unwrap().1.name, *own, "{name}");
     }
     for none in ["z", "b:z", "a:", ":z", "a:zz"] {
         assert!(view.tool_called(none).is_none(), "{none}");

@@ -35,7 +35,7 @@ fn e1_an_entry_shows_its_granted_tools_by_their_names() {
     assert_eq!(names(&tools, "tools", "name"), ["alpha", "zeta"]);
     assert_eq!(tools["tools"][0]["_meta"]["portway/stale"], true);
     let target = view.tool("zeta").unwrap();
-    assert_eq!((&*target.server, target.name.as_str()), ("a", "one"));
+    assert_eq!((&*target.server, &*target.name), ("a", "one"));
     for name in ["one", "mcp_a_one", "gone", "never", "nobody"] {
         assert!(view.tool(name).is_none(), "{name}");
     }
