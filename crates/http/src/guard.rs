@@ -331,7 +331,7 @@ impl RequestLog {
 
     pub(super) fn refused(&self, error: ApiError) -> Response {
         let mut response = self.dressed(error.into_response(), false);
-        // The router would insert it here, hyper elsewhere: a refusal must not
+        // The router would insert it here, `attend` elsewhere: a refusal must not
         // show which of them handled it.
         if let Some(length) = response.body().size_hint().exact() {
             let headers = response.headers_mut();
