@@ -115,6 +115,12 @@ mod tests {
         slices.iter().flat_map(|slice| slice.to_vec()).collect()
     }
 
+    impl Outgoing {
+        pub(crate) fn written(&self) -> String {
+            String::from_utf8(waiting(self)).unwrap()
+        }
+    }
+
     #[test]
     fn t_bytes_leave_in_their_order_however_they_are_written() {
         let large = Bytes::from(vec![b'x'; COPIED + 1]);

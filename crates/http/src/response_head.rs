@@ -177,3 +177,89 @@ impl io::Write for Outgoing {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(context: ResponseContext, status: u16, length: Option<u64>, keeps: bool) -> String {
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = StatusCode::from_u16(status).unwrap();
+        parts
+            .headers
+            .insert(header::DATE, header::HeaderValue::from_static("now"));
+        let framing = ResponseFraming::of(context, &parts, length);
+        let mut out = Outgoing::default();
+        write_head(&mut out, context.version, &parts, framing, keeps);
+        out.written()
+    }
+
+    #[test]
+    fn t_e2_a_head_says_where_its_body_ends() {
+        let new = ResponseContext {
+            keeps: true,
+            ..ResponseContext::UNREADABLE
+        };
+        let old = ResponseContext {
+            version: Version::HTTP_10,
+            ..new
+        };
+        let only_head = ResponseContext {
+            head_only: true,
+            ..new
+        };
+        let table = [
+            (
+                head(new, 200, Some(5), true),
+                "HTTP/1.1 200 OK\r\ndate: now\r\ncontent-length: 5\r\n\r\n",
+            ),
+            (
+                head(new, 200, Some(0), false),
+                "HTTP/1.1 200 OK\r\ndate: now\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            ),
+            (
+                head(new, 200, None, true),
+                "HTTP/1.1 200 OK\r\ndate: now\r\ntransfer-encoding: chunked\r\n\r\n",
+            ),
+            (
+                head(old, 200, Some(5), true),
+                "HTTP/1.0 200 OK\r\ndate: now\r\ncontent-length: 5\r\nconnection: keep-alive\r\n\r\n",
+            ),
+            (
+                head(old, 200, None, true),
+                "HTTP/1.0 200 OK\r\ndate: now\r\nconnection: close\r\n\r\n",
+            ),
+            (
+                head(new, 204, Some(0), true),
+                "HTTP/1.1 204 No Content\r\ndate: now\r\n\r\n",
+            ),
+            (
+                head(new, 304, Some(0), true),
+                "HTTP/1.1 304 Not Modified\r\ndate: now\r\n\r\n",
+            ),
+            (
+                head(only_head, 200, None, true),
+                "HTTP/1.1 200 OK\r\ndate: now\r\n\r\n",
+            ),
+        ];
+        for (written, expected) in table {
+            assert_eq!(written, expected);
+        }
+    }
+
+    #[test]
+    fn t_e2_a_body_is_as_long_as_its_head_says() {
+        let mut out = Outgoing::default();
+        let mut framing = ResponseFraming::Sized(3);
+        framing.push(&mut out, Bytes::from_static(b"ab")).unwrap();
+        assert!(framing.end(&mut out).is_err());
+        assert!(framing.push(&mut out, Bytes::from_static(b"cd")).is_err());
+        let mut chunked = ResponseFraming::Chunked;
+        let mut out = Outgoing::default();
+        for piece in ["", "hello, world!", "x"] {
+            chunked.push(&mut out, Bytes::from(piece)).unwrap();
+        }
+        chunked.end(&mut out).unwrap();
+        assert_eq!(out.written(), "d\r\nhello, world!\r\n1\r\nx\r\n0\r\n\r\n");
+    }
+}

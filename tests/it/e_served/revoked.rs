@@ -44,15 +44,27 @@ async fn take(app: &App, entry: &Value, tool: i64, how: RevocationCase) {
     let place = format!("{ENTRIES}/{entry}");
     let binding = format!("{place}/bindings/{tool}");
     let off = json!({"status": false});
-    let answer = match how {
-        RevocationCase::Disabled => app.patched(&place, off).await,
+    let change = async || match how {
+        RevocationCase::Disabled => app.patched(&place, off.clone()).await,
         RevocationCase::Unbound => app.deleted(&binding).await,
-        RevocationCase::BindingDisabled => app.patched(&binding, off).await,
+        RevocationCase::BindingDisabled => app.patched(&binding, off.clone()).await,
         RevocationCase::Rotated => app.send("POST", &format!("{place}/rotate_key"), None).await,
         RevocationCase::Deleted => app.deleted(&place).await,
         RevocationCase::ToolDeleted => app.deleted(&format!("{TOOLS}/{tool}")).await,
     };
-    assert!(matches!(answer.status, 200 | 204), "{how:?}: {answer:?}");
+    // A busy machine's database may miss its time limit, before or after the
+    // change itself.
+    let mut answer = change().await;
+    let mut again = 0;
+    while answer.status == 503 && again < 10 {
+        again += 1;
+        answer = change().await;
+    }
+    let gone = again > 0 && answer.status == 404;
+    assert!(
+        gone || matches!(answer.status, 200 | 204),
+        "{how:?}: {answer:?}"
+    );
 }
 
 /// The texts of the calls that a server has seen, in order.

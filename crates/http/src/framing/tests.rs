@@ -256,3 +256,47 @@ proptest! {
         feed([bytes.as_slice()].into_iter().filter(|p| !p.is_empty()));
     }
 }
+
+/// The bodies that one decoder finds in a stream, and the fault that ends it.
+fn bodies(stream: &str) -> (Vec<String>, Option<FramingError>) {
+    let mut decoder = RequestDecoder::new(small());
+    let mut buffer = BytesMut::from(stream);
+    let mut found = Vec::new();
+    loop {
+        match decoder.take_head(&mut buffer) {
+            Ok(Some(head)) => assert_eq!(head.headers["x"], "y"),
+            Ok(None) => return (found, None),
+            Err(fault) => return (found, Some(fault)),
+        }
+        let mut body = Vec::new();
+        while let Ok(BodyPart::Data(data)) = decoder.take_body(&mut buffer) {
+            body.extend_from_slice(&data);
+        }
+        found.push(String::from_utf8(body).unwrap());
+    }
+}
+
+#[test]
+fn t_e2_a_repeated_head_is_read_as_the_first() {
+    let post = |length: &str, body: &str| {
+        format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\nx: y\r\n\r\n{body}")
+    };
+    let first = post("3", "abc");
+    let after = |second: &str| bodies(&format!("{first}{second}"));
+    let found = |second: &str| (vec!["abc".to_owned(), second.to_owned()], None);
+    assert_eq!(after(&post("3", "def")), found("def"));
+    assert_eq!(after(&post("11", "hello world")), found("hello world"));
+    assert_eq!(after(&post("0", "")), found(""));
+    assert_eq!(after(&post("007", "seven!!")), found("seven!!"));
+    for wrong in ["", "3, 3", "+3", "3 3", "99999999999999999999", "0x3"] {
+        let (passed, fault) = after(&post(wrong, "def"));
+        assert_eq!(passed.len(), 1, "{wrong:?}");
+        assert_eq!(fault, Some(FramingError::ContentLength), "{wrong:?}");
+    }
+    let chunked =
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nx: y\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    let twice = bodies(&format!("{chunked}{chunked}{first}"));
+    assert_eq!(twice.0, ["ok", "ok", "abc"]);
+    let get = "GET / HTTP/1.1\r\nx: y\r\n\r\n";
+    assert_eq!(bodies(&format!("{get}{get}{first}")).0, ["", "", "abc"]);
+}
