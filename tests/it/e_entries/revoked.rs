@@ -160,9 +160,10 @@ async fn e7_what_was_taken_away_reaches_no_remote_server() {
 async fn e7_a_call_that_waits_is_not_sent_once_it_may_not() {
     let dir = tempfile::tempdir().unwrap();
     let record = dir.path().join("record");
-    // Each entry's first call waits for a process of its own.
+    // Each entry's first call waits for a process of its own, which is slower
+    // than the change.
     let server = json!({"command": fixture(), "isolation": "principal",
-        "args": ["--record", record.to_str().unwrap()]});
+        "args": ["--record", record.to_str().unwrap(), "--late", "1000"]});
     let house = EntryGateway::of(json!({ "x": server })).await;
     for how in ALL_WAYS {
         let made = house
