@@ -38,7 +38,7 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What is compared of two series, round by round.
+/// The measure by which two series are compared, round by round.
 #[derive(Clone, Copy)]
 enum Measure {
     /// Calls per second.

@@ -16,7 +16,7 @@ use crate::lab::cpu;
 use client::LoadClient;
 pub use client::{INITIALIZE, INITIALIZED, next_cursor};
 
-/// What a run may take beyond its time: one limit for all, since a timer for
+/// The time limit of a run beyond its own time: one for all, since a timer for
 /// each answer would be measured too.
 const PATIENCE: Duration = Duration::from_secs(300);
 

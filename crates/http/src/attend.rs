@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, HttpBody as _};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use http_body::Frame;
 use parking_lot::Mutex;
 use tracing::debug;
@@ -217,7 +216,7 @@ impl SendingBody {
                 Poll::Pending => return Ok(true),
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = Frame::into_data(frame) {
-                        self.push(&mut stream.lock(), data)?;
+                        self.framing.push(&mut stream.lock().out, data)?;
                     }
                 }
                 Poll::Ready(Some(Err(error))) => return Err(io::Error::other(error)),
@@ -228,9 +227,5 @@ impl SendingBody {
             }
         }
         Ok(false)
-    }
-
-    fn push(&mut self, stream: &mut ClientStream, data: Bytes) -> io::Result<()> {
-        self.framing.push(&mut stream.out, data)
     }
 }

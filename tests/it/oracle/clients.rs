@@ -81,7 +81,7 @@ impl SdkClient {
         command
     }
 
-    /// What the client reports. A client that reads progress and the result in
+    /// The report of the client. A client that reads progress and the result in
     /// one go drops the progress, which a busy machine makes likely: it then
     /// runs again.
     pub(super) async fn judged(&self, command: impl Fn() -> Command, what: &str) -> Value {
