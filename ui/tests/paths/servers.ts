@@ -39,13 +39,14 @@ export const paths: Paths = {
     const { page, done } = await open({ language: 'zh-CN' });
     await page.getByRole('button', { name: '启动 sleeper' }).click();
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
-    holds((await card(page, 'sleeper').innerText()).includes('运行中'), 'it runs');
+    // The event may precede the response, until which the card shows the action.
+    await card(page, 'sleeper').getByText('运行中').first().waitFor();
     await page.getByRole('button', { name: '重启 sleeper' }).click();
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
     await until('the restart to settle', () => page.getByRole('button', { name: '停止 sleeper' }).isEnabled());
     await page.getByRole('button', { name: '停止 sleeper' }).click();
     await page.locator('[data-server=sleeper][data-status=disconnected]').waitFor();
-    holds((await card(page, 'sleeper').innerText()).includes('已停止'), 'it is stopped');
+    await card(page, 'sleeper').getByText('已停止').first().waitFor();
     await done();
   },
 
