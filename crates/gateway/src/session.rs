@@ -268,6 +268,11 @@ pub struct RunningRequest {
 }
 
 impl RunningRequest {
+    /// The client's id as written.
+    pub fn id(&self) -> Arc<str> {
+        self.id.clone()
+    }
+
     /// Done when the client has cancelled it, or its session is over.
     pub async fn cancelled(&self) {
         self.cancelled.cancelled().await;

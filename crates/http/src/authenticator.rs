@@ -145,6 +145,7 @@ mod tests {
             remote: Some([192, 0, 2, 1].into()),
             matched: Some("/mcp"),
             connection: None,
+            accepted: None,
         };
         let mut codes = Vec::new();
         for _ in 0..30 {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -91,8 +91,19 @@ impl Guard {
 
     /// Whether a request may be handled, and for which principal.
     pub(super) async fn pass(&self, info: &RequestInfo<'_>) -> Result<Admission, ApiError> {
-        self.hosts.check(info.uri, info.headers, info.local)?;
-        self.check_body(info)?;
+        if info
+            .accepted
+            .is_none_or(|accepted| accepted.get().is_none())
+        {
+            self.hosts.check(info.uri, info.headers, info.local)?;
+            if info.length != BodyLength::None {
+                check_content(info.headers, info.matched.is_some_and(mcp::takes_bare))?;
+                if let Some(accepted) = info.accepted {
+                    accepted.get_or_init(|| ());
+                }
+            }
+        }
+        self.check_length(info.length)?;
         // A path that the router does not know may be a page of the console.
         let public = match info.matched {
             Some(_) => auth::is_public(info.method, info.matched),
@@ -136,13 +147,8 @@ impl Guard {
         Ok(principal)
     }
 
-    fn check_body(&self, info: &RequestInfo<'_>) -> Result<(), ApiError> {
-        if info.length == BodyLength::None {
-            return Ok(());
-        }
-        let bare = info.matched.is_some_and(mcp::takes_bare);
-        check_content(info.headers, bare)?;
-        match info.length {
+    fn check_length(&self, length: BodyLength) -> Result<(), ApiError> {
+        match length {
             BodyLength::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
             _ => Ok(()),
         }
@@ -183,6 +189,8 @@ pub(super) struct RequestInfo<'a> {
     /// The path as the router spells it, if it has it.
     pub matched: Option<&'a str>,
     pub connection: Option<&'a ClientConnection>,
+    /// As in [`super::framing::RequestHead`].
+    pub accepted: Option<&'a OnceLock<()>>,
 }
 
 /// A request that may be handled.
@@ -231,6 +239,7 @@ pub(super) async fn guard(
         remote,
         matched: matched.as_ref().map(MatchedPath::as_str),
         connection: peer.map(|peer| &*peer.connection),
+        accepted: None,
     };
     let passed = guard.pass(&info).await;
     let by_key = info.matched == Some(BY_KEY);

@@ -163,6 +163,7 @@ mod tests {
                 remote: Some(ip(from)),
                 matched: Some(path),
                 connection: None,
+                accepted: None,
             };
             match guard.pass(&info).await {
                 Ok(_) => 200,

@@ -114,8 +114,8 @@ pub(super) fn write_head(
     }
     match framing {
         ResponseFraming::Sized(length) if !parts.headers.contains_key(header::CONTENT_LENGTH) => {
-            // Cannot fail: this writes to memory.
-            let _ = write!(out, "content-length: {length}\r\n");
+            let mut digits = itoa::Buffer::new();
+            write_header(out, "content-length", digits.format(length).as_bytes());
         }
         ResponseFraming::Chunked => write_header(out, "transfer-encoding", b"chunked"),
         _ => {}

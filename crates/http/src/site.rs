@@ -124,6 +124,7 @@ impl ShortWay {
             remote: Some(peer.remote.ip()),
             matched: Some(endpoint.path()),
             connection: Some(&peer.connection),
+            accepted: Some(&head.accepted),
         };
         let ShortWay { guard, mcp } = &*self;
         let passed = match guard.pass(&info).await {

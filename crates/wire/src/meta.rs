@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, find_members, inner_member, is_object, raw, unquote};
+use super::object::{Found, Members, Object, inner_member, is_object, raw, unquote};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{BadLogLevel, LogLevel};
 pub use rewrite::ServerParams;
@@ -60,18 +60,27 @@ impl<'a> RequestParams<'a> {
             return Self::default();
         };
         let [responses, state] = ROUND_TRIP;
-        let names = ["name", "uri", "task", responses, state, "_meta"];
-        let [name, uri, task, input_responses, request_state, meta] =
-            find_members(params.get(), names);
-        let meta = meta.filter(|json| *json != "null");
-        let keys = [
+        let mut found = Found::new(["name", "uri", "task", responses, state, "_meta"]);
+        let mut keys = Found::new([
             PROTOCOL_VERSION,
             CLIENT_CAPABILITIES,
             LOG_LEVEL,
             PROGRESS_TOKEN,
-        ];
+        ]);
+        let Some(mut members) = Members::of(params.get()) else {
+            return Self::default();
+        };
+        while let Some(member) = members.name() {
+            let value = match member.is("_meta") {
+                true => members.object(|meta| keys.fill(meta)).0,
+                false => members.value(),
+            };
+            found.put(member, value);
+        }
+        let [name, uri, task, input_responses, request_state, meta] = found.once();
+        let meta = meta.filter(|json| *json != "null");
         let [version, capabilities, log_level, progress_token] =
-            meta.map_or([None; 4], |meta| find_members(meta, keys));
+            meta.map_or([None; 4], |_| keys.once());
         Self {
             name,
             uri,

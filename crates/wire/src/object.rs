@@ -100,18 +100,49 @@ pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<
 /// As [`pick`], as text, for members whose own members are read next.
 /// `json` must be valid.
 pub fn find_members<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
-    let mut found = [None; N];
-    let mut twice = [false; N];
-    for (key, value) in Members::of(json).into_iter().flatten() {
-        if let Some(at) = names.iter().position(|wanted| key.is(wanted)) {
-            twice[at] |= found[at].replace(value).is_some();
+    let mut found = Found::new(names);
+    if let Some(mut members) = Members::of(json) {
+        found.fill(&mut members);
+    }
+    found.once()
+}
+
+/// The values of members that are looked for.
+pub(super) struct Found<'a, 'n, const N: usize> {
+    names: [&'n str; N],
+    values: [Option<&'a str>; N],
+    twice: [bool; N],
+}
+
+impl<'a, 'n, const N: usize> Found<'a, 'n, N> {
+    pub(super) fn new(names: [&'n str; N]) -> Self {
+        Self {
+            names,
+            values: [None; N],
+            twice: [false; N],
         }
     }
-    let mut at = 0;
-    found.map(|value| {
-        at += 1;
-        value.filter(|_| !twice[at - 1])
-    })
+
+    pub(super) fn fill(&mut self, members: &mut Members<'a>) {
+        while let Some(name) = members.name() {
+            self.put(name, members.value());
+        }
+    }
+
+    pub(super) fn put(&mut self, name: MemberName<'_>, value: &'a str) {
+        if let Some(at) = self.names.iter().position(|wanted| name.is(wanted)) {
+            self.twice[at] |= self.values[at].replace(value).is_some();
+        }
+    }
+
+    /// Without those written twice.
+    pub(super) fn once(self) -> [Option<&'a str>; N] {
+        let mut values = self.values;
+        for (value, twice) in values.iter_mut().zip(self.twice) {
+            *value = value.filter(|_| !twice);
+        }
+        values
+    }
 }
 
 /// One member of a member; see [`pick`] for members written twice.

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
@@ -24,6 +24,9 @@ pub struct RequestHead {
     pub keeps: bool,
     /// The client waits for a `100 Continue` before it sends the body.
     pub expects_continue: bool,
+    /// Set once the guard has accepted what only the head decides: the same
+    /// head on the same connection needs no second look.
+    pub accepted: OnceLock<()>,
 }
 
 /// The traits of a request that its response depends on.
@@ -277,6 +280,7 @@ impl HeadScan {
                 false => !names(&headers, header::CONNECTION, b"close"),
             },
             expects_continue: !scan.old && names(&headers, header::EXPECT, b"100-continue"),
+            accepted: OnceLock::new(),
             version,
             headers,
         };

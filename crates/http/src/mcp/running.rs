@@ -22,7 +22,7 @@ use gateway::{
     Caller, Client, ClientRequest, Gateway, MessageStream, Reply, ReplyItem, ReplyStream,
     RunningRequest, Session, StreamEvent,
 };
-use wire::{Era, RpcError, code};
+use wire::{Era, RpcError, code, object};
 
 /// The delay before a client gets the event id by which it can resume its
 /// response: until then a lost connection loses the response.
@@ -103,9 +103,12 @@ impl PostAnswers {
             };
             match next {
                 Ok(Some(event)) if event.answer => {
+                    if !batch && accept.json {
+                        return json(StatusCode::OK, event.message);
+                    }
                     got.push(event);
                     if got.len() == expected && accept.json {
-                        return whole(got, batch);
+                        return whole(&got);
                     }
                 }
                 // The client could get this message nowhere else.
@@ -123,7 +126,7 @@ impl PostAnswers {
                     return events(futures_util::stream::empty());
                 }
                 Ok(None) if got.is_empty() => return accepted(),
-                Ok(None) if accept.json => return whole(got, batch),
+                Ok(None) if accept.json => return whole(&got),
                 Ok(None) | Err(_) => break,
             }
         }
@@ -140,10 +143,8 @@ impl PostAnswers {
     }
 }
 
-fn whole(mut answers: Vec<StreamEvent>, batch: bool) -> Response {
-    if !batch && let Some(only) = answers.pop() {
-        return json(StatusCode::OK, only.message);
-    }
+/// The responses to a batch.
+fn whole(answers: &[StreamEvent]) -> Response {
     let mut body = vec![b'['];
     for (at, answer) in answers.iter().enumerate() {
         if at > 0 {
@@ -216,7 +217,7 @@ pub(super) fn work<H: Send + 'static>(
     };
     let client = client(session);
     let unanswered = PanicAnswer {
-        id: incoming.id.to_owned(),
+        id: running.id(),
         stream: stream.clone(),
         armed: true,
     };
@@ -280,7 +281,8 @@ async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered
 
 /// Sends an error response if the call of the request panics.
 struct PanicAnswer {
-    id: Box<RawValue>,
+    /// As the client wrote it.
+    id: Arc<str>,
     stream: Arc<MessageStream>,
     armed: bool,
 }
@@ -289,8 +291,9 @@ impl Drop for PanicAnswer {
     fn drop(&mut self) {
         if self.armed {
             let error = RpcError::new(code::INTERNAL, "internal error in Portway");
-            let reply = Reply::error(&self.id, &error);
-            self.stream.answer(reply.body);
+            if let Some(id) = object::parse_part(&self.id) {
+                self.stream.answer(Reply::error(id, &error).body);
+            }
         }
     }
 }
@@ -329,12 +332,12 @@ mod tests {
         let stream = session.stream();
         let mut reader = stream.read().unwrap();
         let id = RawValue::from_string("7".to_owned()).unwrap();
+        let running = session.begin(&id).unwrap();
         let unanswered = PanicAnswer {
-            id: id.clone(),
+            id: running.id(),
             stream,
             armed: true,
         };
-        let running = session.begin(&id).unwrap();
         let task = tokio::spawn(pump(Panics(false), running, unanswered));
         assert!(task.await.unwrap_err().is_panic());
         assert!(!reader.next().await.unwrap().answer);

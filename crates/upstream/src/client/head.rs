@@ -78,8 +78,9 @@ pub(super) fn write_request(
     out.extend_from_slice(&lines[0].0);
     out.extend_from_slice(&lines[1].0);
     if !body.is_empty() || method == Method::POST {
-        use std::io::Write;
-        write!(out, "content-length: {}\r\n", body.len()).expect("writing into memory");
+        out.extend_from_slice(b"content-length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&body[..copied]);

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::value::RawValue;
@@ -18,7 +17,9 @@ const OPEN_RESULT: &str = r#","result":"#;
 
 pub fn request(id: u64, method: &str, params: Option<&RawValue>) -> Vec<u8> {
     let mut out = start(method.len() + size(params));
-    write!(out, r#""id":{id},"#).expect("writing into memory");
+    for part in [OPEN_ID, itoa::Buffer::new().format(id), ","] {
+        out.extend_from_slice(part.as_bytes());
+    }
     finish_call(out, method, params)
 }
 
@@ -33,7 +34,14 @@ pub fn request_with(
         return Ok(request(id, method, None));
     }
     let mut out = String::with_capacity(method.len() + params.size() + 80);
-    write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"#).expect("writing into memory");
+    for part in [
+        START,
+        OPEN_ID,
+        itoa::Buffer::new().format(id),
+        r#","method":"#,
+    ] {
+        out.push_str(part);
+    }
     push_text(method, &mut out);
     out.push_str(r#","params":"#);
     let at = out.len();

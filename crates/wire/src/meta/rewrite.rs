@@ -1,5 +1,3 @@
-use std::fmt::Write as _;
-
 use serde_json::value::RawValue;
 
 use super::{
@@ -58,11 +56,13 @@ impl ServerParams<'_> {
     pub fn write(&self, out: &mut String) -> Result<(), Malformed> {
         let (mut meta_written, mut subject_written) = (false, false);
         out.push('{');
-        each_unique(self.params.map_or("{}", RawValue::get), |name, value| {
+        let mut members = members_of(self.params.map_or("{}", RawValue::get))?;
+        each_unique(&mut members, |name, members| {
             if name.is("_meta") {
                 meta_written = true;
-                return self.write_meta(Some(value), out);
+                return self.write_meta(Some(members), out);
             }
+            let value = members.value();
             if let Some((subject, text)) = self.subject
                 && name.is(subject)
             {
@@ -92,16 +92,28 @@ impl ServerParams<'_> {
         Ok(())
     }
 
-    fn write_meta(&self, written: Option<&str>, out: &mut String) -> Result<(), Malformed> {
-        let meta = written.filter(|json| *json != "null").unwrap_or("{}");
+    /// `holder` is at the value of the client's `_meta`, if there is one.
+    fn write_meta(
+        &self,
+        holder: Option<&mut Members<'_>>,
+        out: &mut String,
+    ) -> Result<(), Malformed> {
         let before = out.len();
         push_name(r#""_meta""#, out);
         out.push('{');
         let empty = out.len();
-        let changed = match self.envelope {
+        let mut write = |meta: &mut Members<'_>| match self.envelope {
             Some(envelope) => self.write_modern(envelope, meta, out).map(|()| true),
             None => self.write_legacy(meta, out),
-        }?;
+        };
+        let (written, changed) = match holder {
+            Some(holder) => match holder.object(&mut write) {
+                (written, Some(changed)) => (Some(written), changed?),
+                ("null", None) => (Some("null"), write(&mut members_of("{}")?)?),
+                (_, None) => return Err(Fault::Wide.into()),
+            },
+            None => (None, write(&mut members_of("{}")?)?),
+        };
         out.push('}');
         if !changed {
             out.truncate(before);
@@ -118,7 +130,7 @@ impl ServerParams<'_> {
     fn write_modern(
         &self,
         envelope: &Envelope<'_>,
-        meta: &str,
+        meta: &mut Members<'_>,
         out: &mut String,
     ) -> Result<(), Malformed> {
         let info = envelope.client_info.map(RawValue::get);
@@ -133,7 +145,8 @@ impl ServerParams<'_> {
             (PROGRESS_TOKEN, self.progress_token.map(OwnValue::Number)),
         ];
         let mut written = [false; 5];
-        each_unique(meta, |name, value| {
+        each_unique(meta, |name, members| {
+            let value = members.value();
             match keys.iter().position(|(key, _)| name.is(key)) {
                 Some(at) => {
                     written[at] = true;
@@ -157,10 +170,11 @@ impl ServerParams<'_> {
     }
 
     /// Returns true if it differs from `meta`.
-    fn write_legacy(&self, meta: &str, out: &mut String) -> Result<bool, Malformed> {
+    fn write_legacy(&self, meta: &mut Members<'_>, out: &mut String) -> Result<bool, Malformed> {
         let mut token = self.progress_token.map(OwnValue::Number);
         let mut changed = token.is_some();
-        each_unique(meta, |name, value| {
+        each_unique(meta, |name, members| {
+            let value = members.value();
             if name.is(PROGRESS_TOKEN) {
                 changed = true;
                 if let Some(token) = token.take() {
@@ -193,7 +207,7 @@ impl OwnValue<'_> {
         match self {
             OwnValue::Text(text) => push_text(text, out),
             OwnValue::Json(json) => out.push_str(json),
-            OwnValue::Number(number) => write!(out, "{number}").expect("writing into memory"),
+            OwnValue::Number(number) => out.push_str(itoa::Buffer::new().format(*number)),
         }
     }
 }
@@ -207,29 +221,35 @@ fn push_name(written: &str, out: &mut String) {
     out.push(':');
 }
 
-/// Calls `visit` for each member of an object without duplicates.
+fn members_of(json: &str) -> Result<Members<'_>, Malformed> {
+    Members::of(json).ok_or(Fault::Wide.into())
+}
+
+/// Calls `visit` for each member of an object without duplicates; it reads the
+/// member's value.
 fn each_unique<'a>(
-    json: &'a str,
-    mut visit: impl FnMut(MemberName<'a>, &'a str) -> Result<(), Malformed>,
+    members: &mut Members<'a>,
+    mut visit: impl FnMut(MemberName<'a>, &mut Members<'a>) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
     let mut seen: [Option<MemberName<'a>>; FEW] = [None; FEW];
     let mut count = 0;
-    for (name, value) in Members::of(json).ok_or(Fault::Wide)? {
+    let all = members.clone();
+    while let Some(name) = members.name() {
         let same = |known: &Option<MemberName<'_>>| known.is_some_and(|known| known.equals(name));
         if count < FEW {
             if seen[..count].iter().any(same) {
-                return unique(json);
+                return unique(all);
             }
             seen[count] = Some(name);
         }
         count += 1;
-        visit(name, value)?;
+        visit(name, members)?;
     }
-    if count > FEW { unique(json) } else { Ok(()) }
+    if count > FEW { unique(all) } else { Ok(()) }
 }
 
-fn unique(json: &str) -> Result<(), Malformed> {
-    let object = Object::read_json(json).ok_or(Fault::Wide)?;
+fn unique(members: Members<'_>) -> Result<(), Malformed> {
+    let object = Object::of(members).ok_or(Fault::Wide)?;
     match object.duplicate() {
         // A name has no length limit of its own; the message about it has.
         Some(name) => Err(Fault::DuplicateParam(name.chars().take(64).collect()).into()),

@@ -60,8 +60,12 @@ impl<'a> Object<'a> {
 
     /// As [`Object::read`]; `json` must be valid.
     pub fn read_json(json: &'a str) -> Option<Self> {
+        Self::of(Members::of(json)?)
+    }
+
+    pub(crate) fn of(all: Members<'a>) -> Option<Self> {
         let mut members = Vec::with_capacity(8);
-        for (key, value) in Members::of(json)? {
+        for (key, value) in all {
             if members.len() == MAX_MEMBERS {
                 return None;
             }
