@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -26,14 +25,11 @@ use portway_http::{
     RecordsApi, ServersApi, SessionLimits, ToolsApi, Users,
 };
 use store::Store;
-use store::memory::{Budget, default_budget, release_freed};
+use store::memory::{Budget, default_budget};
 use upstream::{containment, process};
 
 /// Servers known to send requests to clients, waiting to be recorded.
 const SEEN: usize = 64;
-
-/// How often the program checks for free memory to return to the system.
-const RELEASE: Duration = Duration::from_secs(10);
 
 /// The components, connected and running.
 pub struct App {
@@ -168,11 +164,9 @@ impl App {
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
         let revoked = tokio::spawn(async move { gateway.end_revoked().await });
-        let released = tokio::spawn(release());
         portway_http::serve(listener, site, limits, stop).await;
         tended.abort();
         revoked.abort();
-        released.abort();
         self.end().await
     }
 
@@ -293,17 +287,6 @@ impl App {
             api.router(),
         );
         Ok(portway_http::Site::new(router, guard, mcp))
-    }
-}
-
-/// Returns memory that is free after a burst to the system.
-async fn release() {
-    loop {
-        tokio::time::sleep(RELEASE).await;
-        // It scans the heap, and must not block the runtime meanwhile.
-        if let Ok(true) = tokio::task::spawn_blocking(release_freed).await {
-            tracing::debug!("free memory was given back to the system");
-        }
     }
 }
 

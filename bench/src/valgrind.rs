@@ -1,7 +1,7 @@
-//! What one call costs, counted: instructions by callgrind, allocations by
-//! dhat. Each is the difference of two runs that differ in the number of
-//! calls alone.
+//! What one call costs, counted by callgrind: the difference of two runs that
+//! differ in the number of calls alone.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context;
@@ -12,6 +12,14 @@ use crate::series::Series;
 
 const FEW: u64 = 500;
 const MANY: u64 = 2500;
+
+/// The functions of the allocator that Rust calls for new memory.
+const ALLOCATING: [&str; 4] = [
+    "mi_malloc",
+    "mi_malloc_aligned",
+    "mi_zalloc",
+    "mi_zalloc_aligned",
+];
 
 pub struct InstructionCount {
     pub name: &'static str,
@@ -28,15 +36,14 @@ pub fn counts(portway: &Path) -> anyhow::Result<Vec<InstructionCount>> {
     ];
     let mut all = Vec::new();
     for (name, era, server) in kinds {
-        let per_call = |count: fn(&Path, BenchEra, &str, u64) -> anyhow::Result<f64>| {
-            let few = count(portway, era, server, FEW)?;
-            let many = count(portway, era, server, MANY)?;
-            anyhow::Ok((many - few) / (MANY - FEW) as f64)
-        };
+        let few = count(portway, era, server, FEW)?;
+        let many = count(portway, era, server, MANY)?;
+        let [instructions, allocations] =
+            [0, 1].map(|of| (many[of] - few[of]) / (MANY - FEW) as f64);
         let count = InstructionCount {
             name,
-            instructions: per_call(instructions)?,
-            allocations: per_call(allocations)?,
+            instructions,
+            allocations,
         };
         eprintln!(
             "{name}: {:.0} instructions, {:.1} allocations a call",
@@ -47,7 +54,8 @@ pub fn counts(portway: &Path) -> anyhow::Result<Vec<InstructionCount>> {
     Ok(all)
 }
 
-fn instructions(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyhow::Result<f64> {
+/// The instructions and the allocations of a whole run.
+fn count(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyhow::Result<[f64; 2]> {
     let dir = tempfile::tempdir()?;
     let out = dir.path().join("callgrind");
     let wrapper = [
@@ -59,32 +67,30 @@ fn instructions(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyh
     watched(portway, era, server, calls, &wrapper)?;
     let text = std::fs::read_to_string(out)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
-    Ok(total.context("callgrind gave no total")?.trim().parse()?)
+    let instructions = total.context("callgrind gave no total")?.trim().parse()?;
+    Ok([instructions, allocations(&text)])
 }
 
-fn allocations(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyhow::Result<f64> {
-    let dir = tempfile::tempdir()?;
-    let (log, out) = (dir.path().join("log"), dir.path().join("dhat"));
-    let wrapper = [
-        "valgrind".to_owned(),
-        "--tool=dhat".to_owned(),
-        format!("--log-file={}", log.display()),
-        format!("--dhat-out-file={}", out.display()),
-    ];
-    watched(portway, era, server, calls, &wrapper)?;
-    let text = std::fs::read_to_string(log)?;
-    let total = text.lines().find_map(|line| {
-        line.split_once("Total:")?
-            .1
-            .split_once(" in ")?
-            .1
-            .split(' ')
-            .next()
-    });
-    Ok(total
-        .context("dhat gave no total")?
-        .replace(',', "")
-        .parse()?)
+/// The calls of the allocator's functions. A function is `(number) name` where
+/// it is first named, and `(number)` from then on.
+fn allocations(profile: &str) -> f64 {
+    let mut names = HashMap::new();
+    let (mut called, mut sum) = ("", 0.0);
+    for line in profile.lines() {
+        if let Some(function) = line.strip_prefix("cfn=").or(line.strip_prefix("fn=")) {
+            let (number, name) = function.split_once(' ').unwrap_or((function, ""));
+            if !name.is_empty() {
+                names.insert(number, name);
+            }
+            called = names.get(number).copied().unwrap_or_default();
+        } else if let Some(calls) = line.strip_prefix("calls=")
+            && ALLOCATING.contains(&called)
+        {
+            let count = calls.split(' ').next().unwrap_or_default();
+            sum += count.parse::<f64>().unwrap_or_default();
+        }
+    }
+    sum
 }
 
 fn watched(

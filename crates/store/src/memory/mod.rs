@@ -1,9 +1,7 @@
 //! The memory held for clients: one budget for request bodies, responses in
-//! flight and stream buffers, with a share for each principal; and the return
-//! of freed memory to the system.
+//! flight and stream buffers, with a share for each principal.
 
 mod limit;
-mod release;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +13,6 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub use limit::default_budget;
-pub use release::{keep_small, release_freed};
 
 /// Smaller texts are not counted: a connection holds at most one, and costs
 /// more than that by itself.

@@ -65,31 +65,3 @@ fn t_the_smallest_limit_of_the_control_groups_counts() {
     assert_eq!(smallest("nonsense"), None);
     assert!((32 << 20..=512 << 20).contains(&default_budget()));
 }
-
-/// Releases the memory of a burst, for the test below.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-#[ignore = "needs a process of its own"]
-fn burst() {
-    keep_small();
-    let small: Vec<Vec<u8>> = (0..64 << 10).map(|_| vec![1; 1 << 10]).collect();
-    // The last block keeps the heap from shrinking by itself.
-    let last = small.last().cloned();
-    drop(small);
-    assert!(last.is_some());
-    assert!(release_freed(), "64 MiB are free");
-    assert!(!release_freed(), "nothing much is left to give back");
-}
-
-/// The other tests of this process allocate at the same time, so the test runs
-/// in another process.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn t_freed_memory_is_given_back() {
-    let me = std::env::current_exe().unwrap();
-    let alone = ["--exact", "memory::tests::burst", "--ignored"];
-    let output = std::process::Command::new(me).args(alone).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("1 passed"), "{text}");
-}
