@@ -19,141 +19,56 @@ pub use limits::{Limits, UserLimits};
 use reader::SettingsReader;
 pub use values::duration;
 
-/// Every variable that Portway reads, and its meaning.
-pub const VARIABLES: &[(&str, &str)] = &[
-    (
-        "PORTWAY_LISTEN",
-        "address to listen on (127.0.0.1:7420; port 0 picks a free one)",
-    ),
-    (
-        "PORTWAY_URL",
-        "where the other commands find the running Portway",
-    ),
-    (
-        "PORTWAY_ENTRY_KEY",
-        "the key of the entry that `portway connect` speaks for",
-    ),
-    (
-        "PORTWAY_DATA_DIR",
-        "where state is kept (./data in the project)",
-    ),
-    (
-        "PORTWAY_ADMIN_TOKEN",
-        "the admin token (else made at first start and kept in the data directory)",
-    ),
-    (
-        "PORTWAY_ALLOWED_HOSTS",
-        "further host[:port] names to answer to, with commas between",
-    ),
-    (
-        "PORTWAY_ALLOWED_ORIGINS",
-        "further web origins that may call, with commas between",
-    ),
-    (
-        "PORTWAY_SECRET",
-        "seals sessions; the same on every replica (else made at first start)",
-    ),
-    (
-        "PORTWAY_SELF_CONTROL",
-        "Portway's own management as MCP tools for the admin: on (default) or off",
-    ),
-    (
-        "PORTWAY_CONNECT_TIMEOUT",
-        "how long a server may take to start and answer the handshake (60s)",
-    ),
-    (
-        "PORTWAY_HEALTH_INTERVAL",
-        "how often a connected server is checked (30s)",
-    ),
-    (
-        "PORTWAY_STOP_GRACE",
-        "how long a server may take to end before each harder step (5s)",
-    ),
-    (
-        "PORTWAY_DRAIN",
-        "how long calls in flight may take at shutdown (10s)",
-    ),
-    ("PORTWAY_MAX_BODY", "largest request body (4MiB)"),
-    (
-        "PORTWAY_MAX_LINE",
-        "largest line or event from a server (8MiB)",
-    ),
-    (
-        "PORTWAY_MAX_RESPONSE",
-        "largest response from a server (16MiB)",
-    ),
-    (
-        "PORTWAY_MEMORY_BUDGET",
-        "memory for requests, answers and streams in flight (a quarter of the control group's \
-         limit or of the machine's memory, 32MiB to 512MiB)",
-    ),
-    (
-        "PORTWAY_USER_RECORDS",
-        "tool records and old records that one user may have (2000)",
-    ),
-    (
-        "PORTWAY_USER_ENTRIES",
-        "entries that one user may have (200)",
-    ),
-    (
-        "PORTWAY_USER_BINDINGS",
-        "bindings that one user's entries may have together (20000)",
-    ),
-    (
-        "PORTWAY_USER_BYTES",
-        "text that one user's records and entries may have together (8MiB)",
-    ),
-    ("PORTWAY_MAX_CONNECTIONS", "open client connections (10000)"),
-    (
-        "PORTWAY_MAX_CONNECTIONS_PER_IP",
-        "the same from one address other than loopback (1000)",
-    ),
-    (
-        "PORTWAY_FIRST_BYTE_TIMEOUT",
-        "for a connection that says nothing (5s)",
-    ),
-    (
-        "PORTWAY_HEADER_TIMEOUT",
-        "for a request's head to arrive (10s)",
-    ),
-    (
-        "PORTWAY_BODY_TIMEOUT",
-        "for a request's body to arrive (30s)",
-    ),
-    (
-        "PORTWAY_WRITE_TIMEOUT",
-        "for a client that does not take its answer (30s)",
-    ),
-    (
-        "PORTWAY_IDLE_TIMEOUT",
-        "for a connection between requests (120s)",
-    ),
-    (
-        "PORTWAY_SESSION_IDLE",
-        "for the console's session without a request (12h)",
-    ),
-    (
-        "PORTWAY_SESSION_LIFETIME",
-        "for the console's session in all (7d)",
-    ),
-    ("STORAGE_TYPE", "json (default) or supabase"),
-    ("SUPABASE_DB_URL", "postgres:// URL of the database"),
-    (
-        "SUPABASE_DB_SCHEMA",
-        "schema of the tables in that database (public)",
-    ),
-    ("SUPABASE_URL", "URL of the Supabase project"),
-    ("SUPABASE_JWT_SECRET", "verifies users' tokens"),
-    (
-        "SUPABASE_USER_SERVERS",
-        "servers whose tools users may bind, with commas between and * for any characters (all)",
-    ),
-    (
-        "MCP_SERVICE_URL",
-        "the shared MCP service, where it is another process",
-    ),
-    ("RUST_LOG", "what is logged to stderr (info)"),
-];
+/// Every variable that Portway reads and its meaning: a row each, as the help
+/// shows it.
+pub const VARIABLES: &str = "\
+PORTWAY_LISTEN                  address to listen on (127.0.0.1:7420; port 0 picks a free one)
+PORTWAY_URL                     where the other commands find the running Portway
+PORTWAY_ENTRY_KEY               the key of the entry that `portway connect` speaks for
+PORTWAY_DATA_DIR                where state is kept (./data in the project)
+PORTWAY_ADMIN_TOKEN             the admin token (else made at first start and kept in the data directory)
+PORTWAY_ALLOWED_HOSTS           further host[:port] names to answer to, with commas between
+PORTWAY_ALLOWED_ORIGINS         further web origins that may call, with commas between
+PORTWAY_SECRET                  seals sessions; the same on every replica (else made at first start)
+PORTWAY_SELF_CONTROL            Portway's own management as MCP tools for the admin: on (default) or off
+PORTWAY_CONNECT_TIMEOUT         how long a server may take to start and answer the handshake (60s)
+PORTWAY_HEALTH_INTERVAL         how often a connected server is checked (30s)
+PORTWAY_STOP_GRACE              how long a server may take to end before each harder step (5s)
+PORTWAY_DRAIN                   how long calls in flight may take at shutdown (10s)
+PORTWAY_MAX_BODY                largest request body (4MiB)
+PORTWAY_MAX_LINE                largest line or event from a server (8MiB)
+PORTWAY_MAX_RESPONSE            largest response from a server (16MiB)
+PORTWAY_MEMORY_BUDGET           memory for requests, answers and streams in flight (a quarter of \
+                                the control group's limit or of the machine's memory, 32MiB to 512MiB)
+PORTWAY_USER_RECORDS            tool records and old records that one user may have (2000)
+PORTWAY_USER_ENTRIES            entries that one user may have (200)
+PORTWAY_USER_BINDINGS           bindings that one user's entries may have together (20000)
+PORTWAY_USER_BYTES              text that one user's records and entries may have together (8MiB)
+PORTWAY_MAX_CONNECTIONS         open client connections (10000)
+PORTWAY_MAX_CONNECTIONS_PER_IP  the same from one address other than loopback (1000)
+PORTWAY_FIRST_BYTE_TIMEOUT      for a connection that says nothing (5s)
+PORTWAY_HEADER_TIMEOUT          for a request's head to arrive (10s)
+PORTWAY_BODY_TIMEOUT            for a request's body to arrive (30s)
+PORTWAY_WRITE_TIMEOUT           for a client that does not take its answer (30s)
+PORTWAY_IDLE_TIMEOUT            for a connection between requests (120s)
+PORTWAY_SESSION_IDLE            for the console's session without a request (12h)
+PORTWAY_SESSION_LIFETIME        for the console's session in all (7d)
+STORAGE_TYPE                    json (default) or supabase
+SUPABASE_DB_URL                 postgres:// URL of the database
+SUPABASE_DB_SCHEMA              schema of the tables in that database (public)
+SUPABASE_URL                    URL of the Supabase project
+SUPABASE_JWT_SECRET             verifies users' tokens
+SUPABASE_USER_SERVERS           servers whose tools users may bind, with commas between and * for any characters (all)
+MCP_SERVICE_URL                 the shared MCP service, where it is another process
+RUST_LOG                        what is logged to stderr (info)
+";
+
+/// The names in [`VARIABLES`].
+pub fn variable_names() -> impl Iterator<Item = &'static str> {
+    VARIABLES
+        .lines()
+        .filter_map(|row| row.split_whitespace().next())
+}
 
 /// Options of the command line; `None` where not given.
 #[derive(Clone, Debug, Default)]
@@ -283,7 +198,7 @@ impl Settings {
             limits: Limits::read(&mut from),
             unknown: from.unknown(),
         };
-        match from.bad() {
+        match from.bad {
             bad if bad.is_empty() => Ok(settings),
             bad => Err(SettingsError::Bad(bad)),
         }

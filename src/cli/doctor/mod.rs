@@ -16,7 +16,7 @@ use super::failure::{CommandResult, Failure};
 use super::files::project;
 use super::remote::RemoteArgs;
 use super::terminal::Terminal;
-use config::settings::{Settings, VARIABLES};
+use config::settings::{Settings, variable_names};
 use lab::{Finding, Severity, counted};
 
 #[derive(Debug, Args)]
@@ -92,9 +92,8 @@ fn settings(
     };
     let todo = "`portway --help` lists every setting and what it takes";
     let finding = Finding::bad("settings", error.to_string(), todo);
-    let ours = |name: &str| {
-        name.starts_with("PORTWAY_") || VARIABLES.iter().any(|(known, _)| *known == name)
-    };
+    let ours =
+        |name: &str| name.starts_with("PORTWAY_") || variable_names().any(|known| known == name);
     let kept = environment.iter().filter(|(name, _)| !ours(name));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone()));
     let settings = args.remote.settings(&kept.collect())?;

@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 
 use crate::check::nearest;
 
-use super::{BadSetting, LogFormat, SettingsError, StorageType, VARIABLES, values};
+use super::{BadSetting, LogFormat, SettingsError, StorageType, values, variable_names};
 
 pub(super) struct SettingsReader<'a> {
     env: &'a BTreeMap<String, String>,
-    bad: Vec<BadSetting>,
+    pub(super) bad: Vec<BadSetting>,
 }
 
 impl<'a> SettingsReader<'a> {
@@ -20,10 +20,6 @@ impl<'a> SettingsReader<'a> {
             env,
             bad: Vec::new(),
         }
-    }
-
-    pub(super) fn bad(self) -> Vec<BadSetting> {
-        self.bad
     }
 
     fn refuse(&mut self, name: &str, message: impl Into<String>) {
@@ -37,14 +33,12 @@ impl<'a> SettingsReader<'a> {
     /// may be a typo of. They are not errors: Kubernetes sets `PORTWAY_PORT`
     /// and the like in every pod beside a service named `portway`.
     pub(super) fn unknown(&self) -> Vec<BadSetting> {
-        let known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name);
         // A server that is itself a Portway has the marker of its parent.
         let ours = |name: &&String| name.starts_with("PORTWAY_") && *name != "PORTWAY_INSTANCE";
-        let names = self.env.keys().filter(ours).filter(|name| !known(name));
-        let variables = || VARIABLES.iter().map(|(known, _)| *known);
+        let names = self.env.keys().filter(ours).filter(|name| !is_known(name));
         let unknown = names.map(|name| BadSetting {
             name: name.clone(),
-            message: match nearest(name, variables()) {
+            message: match nearest(name, variable_names()) {
                 Some(near) => format!("is not a setting and is ignored; did you mean {near}?"),
                 None => "is not a setting and is ignored; `portway serve --help` lists them".into(),
             },
@@ -54,10 +48,7 @@ impl<'a> SettingsReader<'a> {
 
     /// An empty value counts as unset: compose files write unset values so.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        debug_assert!(
-            VARIABLES.iter().any(|(known, _)| *known == name),
-            "{name} is not listed"
-        );
+        debug_assert!(is_known(name), "{name} is not listed");
         self.env
             .get(name)
             .map(String::as_str)
@@ -134,4 +125,8 @@ impl<'a> SettingsReader<'a> {
             }
         }
     }
+}
+
+fn is_known(name: &str) -> bool {
+    variable_names().any(|known| known == name)
 }
