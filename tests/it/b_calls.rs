@@ -154,7 +154,7 @@ fn number(view: &ServerView) -> Option<usize> {
     let spec = view.wanted.spec.as_ref().ok()?;
     let number = match &spec.target {
         Target::Stdio { env, .. } => env.get("N"),
-        Target::Http { headers, .. } | Target::Sse { headers, .. } => headers.get("X-N"),
+        Target::Remote { headers, .. } => headers.get("X-N"),
     };
     let connected = view.settled && view.state.status() == Status::Connected;
     number?.parse().ok().filter(|_| connected)

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Containment, EraChoice, Redactor, ServerSpec, Target, expand};
+use config::{Containment, EraChoice, Redactor, RemoteKind, ServerSpec, Target, expand};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -56,14 +56,16 @@ pub(crate) async fn fixture(args: &[&str]) -> RemoteFixture {
 
 impl RemoteFixture {
     fn http(&self) -> Target {
-        Target::Http {
+        Target::Remote {
+            kind: RemoteKind::Http,
             url: self.url.clone(),
             headers: IndexMap::new(),
         }
     }
 
     fn sse(&self) -> Target {
-        Target::Sse {
+        Target::Remote {
+            kind: RemoteKind::Sse,
             url: self.url.clone(),
             headers: IndexMap::new(),
         }

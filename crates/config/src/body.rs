@@ -216,7 +216,7 @@ fn uncover(fields: &mut JsonFields, current: Option<&ServerSpec>, problems: &mut
     let stored_map = |field: &str, name: &str| -> Option<&str> {
         let found = match &current?.target {
             Target::Stdio { env, .. } if field != "headers" => env.get(name),
-            Target::Http { headers, .. } | Target::Sse { headers, .. } if field == "headers" => {
+            Target::Remote { headers, .. } if field == "headers" => {
                 let mut entries = headers.iter();
                 entries.find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value))
             }
@@ -241,9 +241,7 @@ fn uncover(fields: &mut JsonFields, current: Option<&ServerSpec>, problems: &mut
     }
     if let Some(Value::String(url)) = fields.get_mut("url") {
         match current.map(|spec| &spec.target) {
-            Some(Target::Http { url: stored, .. } | Target::Sse { url: stored, .. })
-                if *url == mask_url(stored) =>
-            {
+            Some(Target::Remote { url: stored, .. }) if *url == mask_url(stored) => {
                 stored.clone_into(url);
             }
             _ if url.contains(MASK) => problems.push(hidden("url".into())),

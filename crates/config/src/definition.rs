@@ -14,7 +14,7 @@ use super::check::{
 use super::fields::{FieldReader, quoted};
 use super::problem::Problem;
 use super::spec::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, ServerSpec, Target,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, RemoteKind, ServerSpec, Target,
     TransportKind,
 };
 use super::tree::LineIndex;
@@ -90,14 +90,8 @@ pub(super) fn read(
     let kind = fields.kind();
     let target = kind.map(|kind| match kind {
         TransportKind::Stdio => fields.stdio(),
-        TransportKind::Http => {
-            let (url, headers) = fields.remote();
-            Target::Http { url, headers }
-        }
-        TransportKind::Sse => {
-            let (url, headers) = fields.remote();
-            Target::Sse { url, headers }
-        }
+        TransportKind::Http => fields.remote(RemoteKind::Http),
+        TransportKind::Sse => fields.remote(RemoteKind::Sse),
     });
     match kind {
         Some(kind) => fields.refuse_foreign(kind, source),
@@ -273,7 +267,7 @@ impl FieldReader<'_, '_> {
         (command, args)
     }
 
-    fn remote(&mut self) -> (String, IndexMap<String, String>) {
+    fn remote(&mut self, kind: RemoteKind) -> Target {
         let url = match self.get("url") {
             None => {
                 self.missing("url", "is missing: give the address of the server");
@@ -291,7 +285,7 @@ impl FieldReader<'_, '_> {
         };
         let headers = self.map("headers", check_header_name, check_header_value);
         self.refuse_header_twice(&headers);
-        (url, headers)
+        Target::Remote { kind, url, headers }
     }
 
     fn refuse_header_twice(&mut self, headers: &IndexMap<String, String>) {

@@ -12,7 +12,7 @@ use super::mask::{self, HiddenRange};
 use super::problem::Problem;
 use super::redact::worth_hiding;
 use super::reference::{TextPiece, pieces};
-use super::spec::{ServerSpec, Target};
+use super::spec::{RemoteKind, ServerSpec, Target};
 
 /// A server, ready to be started or reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,12 +37,6 @@ pub enum LaunchTarget {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RemoteKind {
-    Http,
-    Sse,
-}
-
 /// Expands every reference; reports all missing variables at once.
 pub fn expand(
     spec: &ServerSpec,
@@ -60,8 +54,7 @@ pub fn expand(
             env,
             cwd,
         } => Some(expander.stdio(command, args, env, cwd.clone())),
-        Target::Http { url, headers } => expander.remote(RemoteKind::Http, url, headers),
-        Target::Sse { url, headers } => expander.remote(RemoteKind::Sse, url, headers),
+        Target::Remote { kind, url, headers } => expander.remote(*kind, url, headers),
     };
     match target {
         Some(target) if expander.problems.is_empty() => Ok(Launch {
@@ -255,17 +248,16 @@ impl fmt::Debug for Launch {
 
 impl fmt::Debug for LaunchTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |map: &IndexMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
         match self {
             LaunchTarget::Stdio { args, env, .. } => f
                 .debug_struct("Stdio")
                 .field("args", &args.len())
-                .field("env", &names(env))
+                .field("env", &env.keys())
                 .finish_non_exhaustive(),
             LaunchTarget::Remote { kind, headers, .. } => f
                 .debug_struct("Remote")
                 .field("kind", kind)
-                .field("headers", &names(headers))
+                .field("headers", &headers.keys())
                 .finish_non_exhaustive(),
         }
     }

@@ -32,7 +32,7 @@ pub use check::{distance, typo_distance, unknown_field};
 pub use database::DatabaseSchema;
 pub use edit::{EditError, remove_server, rename_server, set_server};
 pub use environment::child_env;
-pub use expand::{Launch, LaunchTarget, RemoteKind, expand};
+pub use expand::{Launch, LaunchTarget, expand};
 pub use layers::{Layer, MergedServer, Source, SourceKind};
 pub use parse::{Definition, Dialect, ServerDefinitions, ServerFile, parse_file};
 pub use problem::Problem;
@@ -40,7 +40,7 @@ pub use redact::Redactor;
 pub use schema::schema;
 pub use secret::Secret;
 pub use spec::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, Privileges, ServerName, ServerSpec,
-    Target, TransportKind,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, Privileges, RemoteKind, ServerName,
+    ServerSpec, Target, TransportKind,
 };
 pub use view::masked_config;

@@ -94,14 +94,26 @@ pub enum Target {
         env: IndexMap<String, String>,
         cwd: Option<String>,
     },
-    Http {
+    Remote {
+        kind: RemoteKind,
         url: String,
         headers: IndexMap<String, String>,
     },
-    Sse {
-        url: String,
-        headers: IndexMap<String, String>,
-    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteKind {
+    Http,
+    Sse,
+}
+
+impl RemoteKind {
+    pub fn transport(self) -> TransportKind {
+        match self {
+            RemoteKind::Http => TransportKind::Http,
+            RemoteKind::Sse => TransportKind::Sse,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -198,8 +210,7 @@ impl ServerSpec {
     pub fn transport(&self) -> TransportKind {
         match self.target {
             Target::Stdio { .. } => TransportKind::Stdio,
-            Target::Http { .. } => TransportKind::Http,
-            Target::Sse { .. } => TransportKind::Sse,
+            Target::Remote { kind, .. } => kind.transport(),
         }
     }
 
@@ -213,7 +224,7 @@ impl ServerSpec {
                 .into_iter()
                 .chain(args.iter().map(String::as_str))
                 .collect(),
-            Target::Http { url, .. } | Target::Sse { url, .. } => vec![url],
+            Target::Remote { url, .. } => vec![url],
         };
         let mut hash = Sha256::new();
         hash.update(self.transport().as_str());
@@ -239,16 +250,15 @@ impl ServerSpec {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |map: &IndexMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
         match self {
             Target::Stdio { command, env, .. } => f
                 .debug_struct("Stdio")
                 .field("command", command)
-                .field("env", &names(env))
+                .field("env", &env.keys())
                 .finish_non_exhaustive(),
-            Target::Http { headers, .. } | Target::Sse { headers, .. } => f
+            Target::Remote { headers, .. } => f
                 .debug_struct("Remote")
-                .field("headers", &names(headers))
+                .field("headers", &headers.keys())
                 .finish_non_exhaustive(),
         }
     }

@@ -30,7 +30,7 @@ pub fn title(spec: &ServerSpec) -> String {
             words.extend(masked_args(command, args));
             words.join(" ")
         }
-        Target::Http { url, .. } | Target::Sse { url, .. } => mask_url(url),
+        Target::Remote { url, .. } => mask_url(url),
     }
 }
 
@@ -91,7 +91,7 @@ fn all_fields(spec: &ServerSpec, masked: bool) -> Map<String, Value> {
                 add("cwd", cwd.as_str().into());
             }
         }
-        Target::Http { url, headers } | Target::Sse { url, headers } => {
+        Target::Remote { url, headers, .. } => {
             let url = if masked { mask_url(url) } else { url.clone() };
             add("url", url.into());
             add("headers", map(headers));

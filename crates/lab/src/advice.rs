@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use config::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, MASK, ServerSpec, Target, view,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, MASK, RemoteKind, ServerSpec,
+    Target, view,
 };
 
 /// The factor by which a suggested timeout exceeds a long call.
@@ -59,7 +60,7 @@ impl Advice {
                     *arg = MASK.to_owned();
                 }
             }
-            Target::Http { url, headers } | Target::Sse { url, headers } => {
+            Target::Remote { url, headers, .. } => {
                 replace(headers, "headers");
                 if hidden(url) {
                     *url = view::mask_url(url);
@@ -84,16 +85,18 @@ impl Advice {
 
     /// The server speaks the old HTTP+SSE.
     pub(crate) fn sse(&mut self) {
-        if let Target::Http { url, headers } = &mut self.spec.target {
-            let (url, headers) = (std::mem::take(url), std::mem::take(headers));
-            self.spec.target = Target::Sse { url, headers };
+        if let Target::Remote { kind, .. } = &mut self.spec.target
+            && *kind == RemoteKind::Http
+        {
+            *kind = RemoteKind::Sse;
             let reason = "it speaks the old HTTP+SSE: spares each connection the first try";
             self.because("type", reason);
         }
     }
 
-    pub(crate) fn isolation(&mut self, isolation: Isolation, reason: &str) {
-        self.spec.isolation = isolation;
+    /// Each principal gets a copy of its own.
+    pub(crate) fn isolate(&mut self, reason: &str) {
+        self.spec.isolation = Isolation::Principal;
         self.because("isolation", reason);
     }
 
@@ -127,7 +130,7 @@ impl Advice {
     /// Adds a header that the server requires. Keeps one that is already set.
     pub(crate) fn login(&mut self) {
         const NAME: &str = "Authorization";
-        if let Target::Http { headers, .. } | Target::Sse { headers, .. } = &mut self.spec.target
+        if let Target::Remote { headers, .. } = &mut self.spec.target
             && !headers.keys().any(|name| name.eq_ignore_ascii_case(NAME))
         {
             headers.insert(NAME.to_owned(), "Bearer ${TOKEN}".to_owned());

@@ -13,7 +13,6 @@ use crate::launcher::STEP;
 use crate::report::LabReport;
 use crate::report::Section::Calls;
 use crate::{Experiment, answers, lists};
-use config::Isolation;
 use wire::Era;
 
 /// A shorter call is over before it can be cancelled.
@@ -107,10 +106,8 @@ fn told(name: &str, reply: &TimedReaction, limit: Duration, report: &mut LabRepo
     report.fact("callMs", reply.took.as_secs_f64() * 1000.0);
     let verdict = match &reply.reaction {
         Reaction::Result(result) if result["resultType"] == "input_required" => {
-            report.advice.isolation(
-                Isolation::Principal,
-                "its tools ask their user something: each user gets a copy",
-            );
+            let reason = "its tools ask their user something: each user gets a copy";
+            report.advice.isolate(reason);
             note(format!("{name}: asks for input after {ms} ms"))
         }
         Reaction::Result(result) if result["isError"] == true => {
@@ -185,10 +182,8 @@ fn concurrency(call: &TimedReaction, quick: &TimedReaction, report: &mut LabRepo
             quick.took.as_millis()
         )),
         Some(_) => {
-            report.advice.isolation(
-                Isolation::Principal,
-                "it answers one request at a time: each user gets a copy",
-            );
+            let reason = "it answers one request at a time: each user gets a copy";
+            report.advice.isolate(reason);
             let todo = "calls wait for each other: give slow tools a server of their own";
             warn("answers nobody else until the call is over", todo)
         }
@@ -316,9 +311,8 @@ fn asked(dialog: &mut Dialog, report: &mut LabReport) {
     };
     report.add(Calls, "asks", verdict);
     if !modern && methods != "roots/list" {
-        report.advice.isolation(
-            Isolation::Principal,
-            "it asks its user during calls: with a copy for each, nobody answers for another",
-        );
+        let reason =
+            "it asks its user during calls: with a copy for each, nobody answers for another";
+        report.advice.isolate(reason);
     }
 }

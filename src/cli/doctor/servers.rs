@@ -178,11 +178,8 @@ async fn reach(ready: &LaunchableServer<'_>) -> Finding {
     let LaunchTarget::Remote { url, headers, kind } = &ready.launch.target else {
         return Finding::ok("url", ready.title.clone());
     };
-    let kind = match kind {
-        config::RemoteKind::Http => TransportKind::Http,
-        config::RemoteKind::Sse => TransportKind::Sse,
-    };
-    let shown = format!("{}: {} ({})", ready.name, ready.title, kind.as_str());
+    let transport = kind.transport().as_str();
+    let shown = format!("{}: {} ({transport})", ready.name, ready.title);
     let todo = "start it, or fix the URL; `portway lab URL` tests it";
     match tokio::time::timeout(REACH, head(url, headers)).await {
         Ok(Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => Finding::bad(

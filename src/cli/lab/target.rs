@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::files::{project, sources};
 use crate::cli::servers::header as split;
 use config::problem::in_lines;
-use config::{ServerSpec, Target};
+use config::{RemoteKind, ServerSpec, Target};
 use fleet::registry::{LoadedSources, SourceFiles};
 
 /// The name of a server of the files, the definition, and the project.
@@ -30,7 +30,8 @@ pub(super) fn find(
             (None, ServerSpec::new(target))
         }
         (Some(url), _) if url.contains("://") => {
-            let target = Target::Http {
+            let target = Target::Remote {
+                kind: RemoteKind::Http,
                 url: url.clone(),
                 headers: IndexMap::new(),
             };
@@ -85,7 +86,7 @@ fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
                 env.insert(name.to_owned(), value.to_owned());
             }
         }
-        Target::Http { headers, .. } | Target::Sse { headers, .. } => {
+        Target::Remote { headers, .. } => {
             if !args.env.is_empty() {
                 return Err(Failure::usage("--env: a URL takes none; use --header"));
             }
@@ -123,7 +124,7 @@ pub(super) fn suggested(spec: &ServerSpec) -> String {
                 _ => base.to_owned(),
             }
         }
-        Target::Http { url, .. } | Target::Sse { url, .. } => {
+        Target::Remote { url, .. } => {
             let host = url::Url::parse(url).ok();
             host.and_then(|url| url.host_str().map(str::to_owned))
                 .unwrap_or_default()

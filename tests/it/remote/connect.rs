@@ -1,4 +1,4 @@
-use config::{EraChoice, Target};
+use config::{EraChoice, RemoteKind, Target};
 use indexmap::IndexMap;
 use serde_json::json;
 use upstream::UpstreamError;
@@ -151,10 +151,11 @@ async fn c5_headers_log_in() {
         let target = |token: &str| {
             let headers = IndexMap::from([("Authorization".into(), format!("Bearer {token}"))]);
             let url = server.url.clone();
-            match transport {
-                "--http" => Target::Http { url, headers },
-                _ => Target::Sse { url, headers },
-            }
+            let kind = match transport {
+                "--http" => RemoteKind::Http,
+                _ => RemoteKind::Sse,
+            };
+            Target::Remote { kind, url, headers }
         };
         let (link, connection) = connect(target("let-me-in-please")).await.unwrap();
         assert_eq!(say(&connection, "echo", json!({"text": "hi"})).await, "hi");

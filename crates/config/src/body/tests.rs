@@ -1,4 +1,5 @@
 use super::*;
+use crate::RemoteKind;
 use crate::view::masked_config;
 
 fn fields(problems: &[Problem]) -> Vec<&str> {
@@ -23,7 +24,10 @@ fn a1_a_registration_is_read_in_every_shape() {
         body(r#"{"name": "s", "type": "sse", "url": "http://h"}"#)
             .spec
             .target,
-        Target::Sse { .. }
+        Target::Remote {
+            kind: RemoteKind::Sse,
+            ..
+        }
     ));
 }
 
@@ -201,7 +205,9 @@ fn a8_a_patch_changes_what_it_names() {
     assert_eq!((command.as_str(), args), ("d", vec!["e".to_owned()]));
 
     let moved = patched(r#"{"type": "http", "url": "http://h"}"#).spec;
-    assert!(matches!(&moved.target, Target::Http { headers, .. } if headers.is_empty()));
+    assert!(
+        matches!(&moved.target, Target::Remote { kind: RemoteKind::Http, headers, .. } if headers.is_empty())
+    );
     assert_eq!(moved.timeout, stored.timeout);
 }
 

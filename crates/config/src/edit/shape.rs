@@ -20,7 +20,7 @@ pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String
     }
     match &spec.target {
         Target::Stdio { args, .. } => shape.stdio(args),
-        Target::Http { .. } | Target::Sse { .. } => {
+        Target::Remote { .. } => {
             shape.set("url");
             shape.set("headers");
         }

@@ -249,7 +249,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
 fn plain_secrets(spec: &ServerSpec) -> Vec<String> {
     let (kind, map) = match &spec.target {
         Target::Stdio { env, .. } => ("env", env),
-        Target::Http { headers, .. } | Target::Sse { headers, .. } => ("headers", headers),
+        Target::Remote { headers, .. } => ("headers", headers),
     };
     map.iter()
         .filter(|(name, value)| !has_references(value) && worth_hiding(name, value))

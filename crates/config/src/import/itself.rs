@@ -12,12 +12,10 @@ pub fn is_portway(spec: &ServerSpec, base: &str) -> bool {
             let program = program.strip_suffix(".exe").unwrap_or(program);
             program == "portway" && args.iter().any(|arg| arg == "connect")
         }
-        Target::Http { url, .. } | Target::Sse { url, .. } => {
-            match (Url::parse(url), Url::parse(base)) {
-                (Ok(url), Ok(base)) => same_place(&url, &base) && is_endpoint(url.path()),
-                _ => false,
-            }
-        }
+        Target::Remote { url, .. } => match (Url::parse(url), Url::parse(base)) {
+            (Ok(url), Ok(base)) => same_place(&url, &base) && is_endpoint(url.path()),
+            _ => false,
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Containment, EraChoice, Isolation, Target, TransportKind};
+use crate::{Containment, EraChoice, Isolation, RemoteKind, Target, TransportKind};
 
 fn read(definition: &str) -> Definition {
     let text = format!("{{\"mcpServers\": {{\n\"x\": {definition}\n}}}}");
@@ -95,9 +95,10 @@ fn b1_every_field_arrives() {
 
     let spec =
         good(r#"{"url": "https://${HOST}/${PATH:-mcp}", "headers": {"X-A": "b"}, "env": {}}"#);
-    let Target::Http { url, headers } = &spec.target else {
+    let Target::Remote { kind, url, headers } = &spec.target else {
         panic!("{spec:?}")
     };
+    assert_eq!(*kind, RemoteKind::Http);
     assert_eq!(url, "https://${HOST}/${PATH:-mcp}");
     assert_eq!(headers["X-A"], "b");
     assert!(spec.enabled);
