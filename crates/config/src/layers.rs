@@ -114,12 +114,8 @@ pub fn kode_global(path: &Path, parsed: ServerFile, project: &Path) -> Vec<Layer
 /// The key of a project directory in the file, if it has one.
 pub fn project_key<'a>(parsed: &'a ServerFile, project: &Path) -> Option<&'a str> {
     let mut written = parsed.projects.keys().map(String::as_str);
-    written.find(|directory| same_directory(directory, project))
-}
-
-/// Compares path components: a trailing slash makes no difference.
-fn same_directory(written: &str, project: &Path) -> bool {
-    Path::new(written).components().eq(project.components())
+    // Compares path components: a trailing slash makes no difference.
+    written.find(|directory| Path::new(directory).components().eq(project.components()))
 }
 
 #[cfg(test)]

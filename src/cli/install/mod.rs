@@ -12,7 +12,7 @@ use super::failure::{CommandResult, Failure};
 use super::files;
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::edit::graft::{GraftResult, graft};
-use config::edit::prune::{PruneOutcome, prune};
+use config::edit::prune::prune;
 use config::import::ClientApp;
 use config::{Redactor, Secret};
 use entry::{InstallTarget, InstalledServer, KeyReference, Ownership};
@@ -148,10 +148,10 @@ fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String
             &file.path,
             format!("somebody has edited {name:?}; --force replaces it"),
         )),
-        _ => match prune(file.text(), &grafts, &file.before()).map_err(fail)? {
-            PruneOutcome::Text(text) => Ok(text),
-            PruneOutcome::Nothing => Ok(String::new()),
-        },
+        _ => {
+            let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
+            Ok(pruned.unwrap_or_default())
+        }
     }
 }
 
@@ -182,10 +182,10 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
         }
         let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
         let next = match &pruned {
-            PruneOutcome::Text(text) => FileChange::Text(text),
+            Some(text) => FileChange::Text(text),
             // A symbolic link belongs to the user.
-            PruneOutcome::Nothing if path.is_symlink() => FileChange::Text("{}\n"),
-            PruneOutcome::Nothing => FileChange::Gone {
+            None if path.is_symlink() => FileChange::Text("{}\n"),
+            None => FileChange::Gone {
                 ours: reason.is_none(),
             },
         };

@@ -53,7 +53,7 @@ pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
                 fields,
             } => table::put(&now, section, name, fields)?,
         };
-        added.extend(added_text(&now, &next));
+        added.push(added_text(&now, &next));
         now = next;
     }
     Ok(GraftResult { text: now, added })
@@ -166,7 +166,7 @@ fn fill(text: &str, found: &PathLookup<'_, '_, '_>, name: Option<&str>, value: &
 }
 
 /// The text that was added: one range, and perhaps a comma before it.
-fn added_text(before: &str, after: &str) -> Vec<AddedText> {
+fn added_text(before: &str, after: &str) -> AddedText {
     let same = |a: &mut dyn Iterator<Item = (char, char)>| {
         a.take_while(|(a, b)| a == b)
             .map(|(a, _)| a.len_utf8())
@@ -180,8 +180,8 @@ fn added_text(before: &str, after: &str) -> Vec<AddedText> {
     let comma = usize::from(!between.is_empty());
     let new_from = head + (comma + between.len()).min(new.len());
     let line = 1 + after[..new_from].matches('\n').count();
-    vec![AddedText {
+    AddedText {
         line,
         text: after[new_from..head + new.len()].to_owned(),
-    }]
+    }
 }

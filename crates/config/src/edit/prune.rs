@@ -14,36 +14,25 @@ use super::graft::{Graft, graft, keys, value_at};
 use super::splice::Splicer;
 use super::{EditError, at, checked, edit, find, parse, put, range, table, trivia};
 
-/// The file after the removal.
-#[derive(Clone, PartialEq, Eq)]
-pub enum PruneOutcome {
-    Text(String),
-    /// The file had only the additions: there was no file before.
-    Nothing,
-}
-
 /// Removes all additions. `before` are older texts of the file, the newest
-/// first, `None` where there was no file; an empty list means the same.
+/// first, `None` where there was no file; an empty list means the same. Returns
+/// `None` if the file had only the additions: there was no file before.
 pub fn prune(
     text: &str,
     grafts: &[Graft],
     before: &[Option<String>],
-) -> Result<PruneOutcome, EditError> {
+) -> Result<Option<String>, EditError> {
     let before = if before.is_empty() { &[None] } else { before };
     let grown = |old: &&Option<String>| {
         let old = old.as_deref().unwrap_or_default();
         graft(old, grafts).is_ok_and(|grafted| grafted.text == text)
     };
-    match before.iter().find(grown) {
-        Some(Some(old)) => return Ok(PruneOutcome::Text(old.clone())),
-        Some(None) => return Ok(PruneOutcome::Nothing),
-        None => {}
+    if let Some(old) = before.iter().find(grown) {
+        return Ok(old.clone());
     }
-    let mut now = PruneOutcome::Text(text.to_owned());
+    let mut now = Some(text.to_owned());
     for graft in grafts.iter().rev() {
-        let PruneOutcome::Text(text) = &now else {
-            break;
-        };
+        let Some(text) = &now else { break };
         let without = |old: &&Option<String>| match old {
             Some(old) => matches!(is_there(old, graft), Ok(false)),
             None => true,
@@ -69,7 +58,11 @@ fn is_there(text: &str, graft: &Graft) -> Result<bool, EditError> {
     }
 }
 
-fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOutcome, EditError> {
+fn take_member(
+    text: &str,
+    path: &[String],
+    old: Option<&str>,
+) -> Result<Option<String>, EditError> {
     let there_before = |depth: usize| {
         let known = old.map(|old| value_at(old, &path[..depth]));
         matches!(known, Some(Ok(Some(_))))
@@ -96,13 +89,11 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOu
     if alone && depth == 0 {
         let outside = [&inner[..root.start()], &inner[root.end()..]];
         match old {
-            None if outside.iter().all(|text| trivia::is_blank(text)) => {
-                return Ok(PruneOutcome::Nothing);
-            }
+            None if outside.iter().all(|text| trivia::is_blank(text)) => return Ok(None),
             Some(old)
                 if trivia::skip(tree::without_bom(old), 0) == tree::without_bom(old).len() =>
             {
-                return Ok(PruneOutcome::Text(old.to_owned()));
+                return Ok(Some(old.to_owned()));
             }
             _ => {}
         }
@@ -122,7 +113,7 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOu
         };
         checked(&root, splicer.text, take)
     })
-    .map(PruneOutcome::Text)
+    .map(Some)
 }
 
 fn take_element(
@@ -130,12 +121,12 @@ fn take_element(
     path: &[String],
     value: &Value,
     old: Option<&str>,
-) -> Result<PruneOutcome, EditError> {
+) -> Result<Option<String>, EditError> {
     let Some(Value::Array(mut list)) = value_at(text, path)? else {
-        return Ok(PruneOutcome::Text(text.to_owned()));
+        return Ok(Some(text.to_owned()));
     };
     let Some(at) = list.iter().position(|known| known == value) else {
-        return Ok(PruneOutcome::Text(text.to_owned()));
+        return Ok(Some(text.to_owned()));
     };
     list.remove(at);
     let there_before = old.is_some_and(|old| matches!(value_at(old, path), Ok(Some(_))));
@@ -158,7 +149,7 @@ fn take_element(
         }
         checked(&root, splicer.text, |root| put(root, all, list.into()))
     })
-    .map(PruneOutcome::Text)
+    .map(Some)
 }
 
 /// Whether an object has one member and nothing else, not even a comment.

@@ -6,7 +6,6 @@ use toml_edit::{DocumentMut, Key};
 
 use super::super::import::toml;
 use super::super::tree::{self, BOM};
-use super::prune::PruneOutcome;
 use super::render::JsonStyle;
 use super::{EditError, trivia};
 
@@ -53,7 +52,7 @@ pub(super) fn take(
     section: &str,
     name: &str,
     old: Option<&str>,
-) -> Result<PruneOutcome, EditError> {
+) -> Result<Option<String>, EditError> {
     let Some(Value::Object(fields)) = get(text, section, name)? else {
         return Err(EditError::Missing(format!("{section}.{name}")));
     };
@@ -87,9 +86,9 @@ pub(super) fn take(
         _ => rebuilt(inner, section, name, emptied && !written)?,
     };
     if old.is_none() && trivia::is_blank(&left) {
-        return Ok(PruneOutcome::Nothing);
+        return Ok(None);
     }
-    same(format!("{mark}{left}"), &wanted).map(PruneOutcome::Text)
+    same(format!("{mark}{left}"), &wanted).map(Some)
 }
 
 /// Removes a table that does not have the form in which Portway writes it.

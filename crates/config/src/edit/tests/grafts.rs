@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::graft::{Graft, graft, value_at};
-use super::super::prune::{PruneOutcome, prune};
+use super::super::prune::prune;
 use super::generated::generated_file;
 use crate::edit::EditError;
 
@@ -56,8 +56,8 @@ fn there_and_back(before: &str, grafts: &[Graft]) -> String {
     }
     let backups = [Some("{\"other\": 1}".to_owned()), Some(before.to_owned())];
     match prune(&grown.text, grafts, &backups).unwrap() {
-        PruneOutcome::Text(text) => assert_eq!(text, before),
-        PruneOutcome::Nothing => panic!("{before:?} is gone"),
+        Some(text) => assert_eq!(text, before),
+        None => panic!("{before:?} is gone"),
     }
     grown.text
 }
@@ -132,7 +132,7 @@ fn b8_a_file_that_was_not_there_is_nothing_again() {
         let text = graft("", &grafts).unwrap().text;
         for backups in [vec![], vec![None, Some("{}".to_owned())]] {
             let left = prune(&text, &grafts, &backups).unwrap();
-            assert!(left == PruneOutcome::Nothing, "{text}");
+            assert!(left.is_none(), "{text}");
         }
     }
 }
@@ -164,8 +164,8 @@ fn b8_what_changed_since_stays() {
         let text = text.replacen(edit.0, edit.1, 1);
         let backups = [Some(before.to_owned())];
         match prune(&text, &grafts, &backups).unwrap() {
-            PruneOutcome::Text(left) => assert_eq!(left, after),
-            PruneOutcome::Nothing => panic!("{text}"),
+            Some(left) => assert_eq!(left, after),
+            None => panic!("{text}"),
         }
     }
 }
@@ -178,8 +178,8 @@ fn b8_a_table_leaves_though_the_file_changed_since() {
         (format!("{text}\n[b]\nc = 1\n"), "a = 1\n\n[b]\nc = 1\n"),
     ] {
         match prune(&now, &table(), &[Some("a = 1\n".to_owned())]).unwrap() {
-            PruneOutcome::Text(left) => assert_eq!(left, after),
-            PruneOutcome::Nothing => panic!("{now}"),
+            Some(left) => assert_eq!(left, after),
+            None => panic!("{now}"),
         }
     }
 }
@@ -223,8 +223,8 @@ proptest! {
         let moved = format!("{text}\n");
         let backups = [Some(before.clone())];
         match prune(&moved, &grafts, &backups).unwrap() {
-            PruneOutcome::Text(left) => prop_assert_eq!(left, format!("{before}\n")),
-            PruneOutcome::Nothing => prop_assert!(false, "{} is gone", before),
+            Some(left) => prop_assert_eq!(left, format!("{before}\n")),
+            None => prop_assert!(false, "{} is gone", before),
         }
     }
 }
