@@ -33,6 +33,16 @@ pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
     record[member].as_str().unwrap_or_default()
 }
 
+/// A text as the name of a server: letters, digits and dashes.
+pub(super) fn plain_name(text: &str, default: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let name: String = text.chars().map(plain).collect();
+    match name.trim_matches('-') {
+        "" => default.to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 /// A list; empty where there is none.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)

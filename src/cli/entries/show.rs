@@ -6,7 +6,7 @@ use super::find::{self, ENTRIES};
 use crate::cli::Environment;
 use crate::cli::failure::{CommandResult, Failure};
 use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
-use crate::cli::servers::{items, text};
+use crate::cli::servers::{items, plain_name, text};
 use crate::cli::terminal::{Cell, Table, Terminal, Tint, in_one_line, note};
 
 /// Entries requested in parallel.
@@ -132,15 +132,8 @@ pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Terminal) {
     if key.is_empty() {
         return;
     }
-    let name: String = text(answer, "name")
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let name = match name.trim_matches('-') {
-        "" => "portway",
-        name => name,
-    };
-    let settings = json!({"mcpServers": {name: {
+    let name = plain_name(text(answer, "name"), "portway");
+    let settings = json!({"mcpServers": {&name: {
         "type": "http",
         "url": format!("{base}/mcp"),
         "headers": {"Authorization": format!("Bearer {key}")},

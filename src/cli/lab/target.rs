@@ -8,7 +8,7 @@ use super::LabArgs;
 use crate::cli::Environment;
 use crate::cli::failure::Failure;
 use crate::cli::files::{project, sources};
-use crate::cli::servers::header as split;
+use crate::cli::servers::{header as split, plain_name};
 use config::problem::in_lines;
 use config::{RemoteKind, ServerSpec, Target};
 use fleet::registry::{LoadedSources, SourceFiles};
@@ -130,13 +130,5 @@ pub(super) fn suggested(spec: &ServerSpec) -> String {
                 .unwrap_or_default()
         }
     };
-    let word = word.split('@').next().unwrap_or_default();
-    let name: String = word
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    match name.trim_matches('-') {
-        "" => "server".to_owned(),
-        name => name.to_owned(),
-    }
+    plain_name(word.split('@').next().unwrap_or_default(), "server")
 }
