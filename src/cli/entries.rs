@@ -88,8 +88,6 @@ struct CreateArgs {
 
 #[derive(Debug, Args)]
 struct ChangeArgs {
-    /// Its name or id
-    entry: String,
     /// Name of the server
     #[arg(long)]
     name: Option<String>,
@@ -99,7 +97,7 @@ struct ChangeArgs {
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
     no_filter: bool,
     #[command(flatten)]
-    ask: AskArgs,
+    one: OneArgs,
 }
 
 #[derive(Debug, Args)]
@@ -133,19 +131,15 @@ struct UnbindArgs {
 
 #[derive(Debug, Args)]
 struct SwitchArgs {
-    /// Its name or id
-    entry: String,
     /// Only this tool of it; may be given more than once
     #[arg(long = "tool", value_name = "TOOL")]
     tools: Vec<String>,
     #[command(flatten)]
-    ask: AskArgs,
+    one: OneArgs,
 }
 
 #[derive(Debug, Args)]
 struct RotateKeyArgs {
-    /// Its name or id
-    entry: String,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -153,18 +147,16 @@ struct RotateKeyArgs {
     #[arg(long, value_name = "WHEN", value_parser = when::future)]
     expires: Option<Timestamp>,
     #[command(flatten)]
-    ask: AskArgs,
+    one: OneArgs,
 }
 
 #[derive(Debug, Args)]
 struct RemoveEntryArgs {
-    /// Its name or id
-    entry: String,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    ask: AskArgs,
+    one: OneArgs,
 }
 
 pub(super) async fn main(args: &EntriesArgs, environment: &Environment) -> CommandResult {

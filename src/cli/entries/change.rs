@@ -73,8 +73,8 @@ pub(super) async fn create(args: &CreateArgs, environment: &Environment) -> Comm
 }
 
 pub(super) async fn change(args: &ChangeArgs, environment: &Environment) -> CommandResult {
-    let (remote, mut out) = args.ask.open(environment)?;
-    let entry = find::entry(&remote, &args.entry).await?;
+    let (remote, mut out) = args.one.ask.open(environment)?;
+    let entry = find::entry(&remote, &args.one.entry).await?;
     let mut change = json!({});
     if let Some(name) = &args.name {
         change["name"] = json!(name);
@@ -98,13 +98,13 @@ pub(super) async fn change(args: &ChangeArgs, environment: &Environment) -> Comm
     let path = find::path(&entry);
     let answer = remote.ask(Method::PATCH, &path, Some(&change)).await?;
     let line = format!("{}: changed", called(&answer));
-    out.answer(args.ask.json, &answer, &line);
+    out.answer(args.one.ask.json, &answer, &line);
     out.done(true)
 }
 
 pub(super) async fn rotate(args: &RotateKeyArgs, environment: &Environment) -> CommandResult {
-    let (remote, mut out) = args.ask.open(environment)?;
-    let entry = find::entry(&remote, &args.entry).await?;
+    let (remote, mut out) = args.one.ask.open(environment)?;
+    let entry = find::entry(&remote, &args.one.entry).await?;
     let question = format!(
         "Give {} a new key? The old one opens nothing then.",
         called(&entry)
@@ -119,7 +119,7 @@ pub(super) async fn rotate(args: &RotateKeyArgs, environment: &Environment) -> C
     }
     let path = format!("{}/rotate_key", find::path(&entry));
     let answer = remote.post(&path, &body).await?;
-    if args.ask.json {
+    if args.one.ask.json {
         out.json(&answer);
     } else {
         out.line(&format!(
@@ -176,15 +176,15 @@ pub(super) async fn switch(
     environment: &Environment,
     on: bool,
 ) -> CommandResult {
-    let (remote, mut out) = args.ask.open(environment)?;
-    let entry = find::entry(&remote, &args.entry).await?;
+    let (remote, mut out) = args.one.ask.open(environment)?;
+    let entry = find::entry(&remote, &args.one.entry).await?;
     let body = json!({"status": on});
     let word = if on { "enabled" } else { "disabled" };
     if args.tools.is_empty() {
         let path = find::path(&entry);
         let answer = remote.ask(Method::PATCH, &path, Some(&body)).await?;
         let line = format!("{}: {word}", called(&entry));
-        out.answer(args.ask.json, &answer, &line);
+        out.answer(args.one.ask.json, &answer, &line);
         return out.done(true);
     }
     let mut answers = Vec::new();
@@ -197,13 +197,13 @@ pub(super) async fn switch(
         called(&entry),
         counted(answers.len(), "tool")
     );
-    out.answer(args.ask.json, &Value::Array(answers), &line);
+    out.answer(args.one.ask.json, &Value::Array(answers), &line);
     out.done(true)
 }
 
 pub(super) async fn rm(args: &RemoveEntryArgs, environment: &Environment) -> CommandResult {
-    let (remote, mut out) = args.ask.open(environment)?;
-    let entry = find::entry(&remote, &args.entry).await?;
+    let (remote, mut out) = args.one.ask.open(environment)?;
+    let entry = find::entry(&remote, &args.one.entry).await?;
     let question = format!("Remove {}? Its key opens nothing then.", called(&entry));
     if !confirm(&question, args.yes)? {
         return out.done(false);
@@ -213,7 +213,7 @@ pub(super) async fn rm(args: &RemoveEntryArgs, environment: &Environment) -> Com
         .await?;
     let line = format!("{}: removed", called(&entry));
     out.answer(
-        args.ask.json,
+        args.one.ask.json,
         &json!({"id": entry["id"], "removed": true}),
         &line,
     );
