@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use super::bridge::Bridge;
 use super::error::BridgeError;
 use super::open_requests::ClientCall;
-use super::reply::GatewayReply;
 use upstream::Headers;
 use wire::meta::{self, member, text};
 use wire::object::{is_null, parse_part, set_member};
@@ -73,19 +72,10 @@ impl Bridge {
         line: &Bytes,
     ) -> Result<(), BridgeError> {
         let unwanted = call.unwanted.clone();
-        let (reply, _) = self.post(self.headers(line), line, &unwanted).await?;
-        match reply {
-            GatewayReply::One(answer) => {
-                self.learn(method, &answer);
-                self.pass(call, answer).await;
-            }
-            GatewayReply::Nothing => {}
-            GatewayReply::Stream(mut stream) => {
-                while let Some(message) = stream.next().await? {
-                    self.learn(method, &message);
-                    self.pass(call, message).await;
-                }
-            }
+        let (mut reply, _) = self.post(self.headers(line), line, &unwanted).await?;
+        while let Some(message) = reply.next().await? {
+            self.learn(method, &message);
+            self.pass(call, message).await;
         }
         if !call.is_answered() {
             return Err(BridgeError::Broken(self.gateway.url()));
@@ -141,17 +131,13 @@ impl Bridge {
             );
             let request = Bytes::from(request);
             let headers = self.headers(&request);
-            let (reply, _) = self.post(headers, &request, &call.unwanted).await?;
-            let answer = match reply {
-                GatewayReply::One(answer) => answer,
-                GatewayReply::Nothing => return Ok(()),
-                GatewayReply::Stream(mut stream) => loop {
-                    match stream.next().await? {
-                        Some(message) if result(&message).is_some() => break message,
-                        Some(_) => {}
-                        None => return Ok(()),
-                    }
-                },
+            let (mut reply, _) = self.post(headers, &request, &call.unwanted).await?;
+            let answer = loop {
+                match reply.next().await? {
+                    Some(message) if result(&message).is_some() => break message,
+                    Some(_) => {}
+                    None => return Ok(()),
+                }
             };
             self.learn("tools/list", &answer);
             let next = result(&answer).and_then(|list| member(list, "nextCursor"));

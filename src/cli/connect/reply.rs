@@ -20,6 +20,19 @@ pub(super) enum GatewayReply {
     Nothing,
 }
 
+impl GatewayReply {
+    /// The next message, whatever the form of the reply.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, BridgeError> {
+        if let GatewayReply::Stream(stream) = self {
+            return stream.next().await;
+        }
+        match std::mem::replace(self, GatewayReply::Nothing) {
+            GatewayReply::One(message) => Ok(Some(message)),
+            _ => Ok(None),
+        }
+    }
+}
+
 /// The messages of an event stream, and the position of the last event read.
 pub(super) struct GatewayStream {
     events: Events,

@@ -36,27 +36,13 @@ fn next(input: &mut impl BufRead, longest: usize) -> std::io::Result<Option<Clie
     }
     if line.last() != Some(&b'\n') && line.len() > longest {
         drop(line);
-        skip_line(input)?;
+        input.skip_until(b'\n')?;
         return Ok(Some(ClientLine::TooLong));
     }
     while matches!(line.last(), Some(b'\n' | b'\r')) {
         line.pop();
     }
     Ok(Some(ClientLine::Whole(line.into())))
-}
-
-fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        let (skipped, done) = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        input.consume(skipped);
-        if done {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]
