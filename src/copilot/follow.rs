@@ -64,10 +64,7 @@ where
     let ended = session.cancellation_token();
     let events = session.subscribe();
     let work = async move {
-        tokio::select! {
-            () = ended.cancelled() => {}
-            () = follower.run(events) => {}
-        }
+        ended.run_until_cancelled(follower.run(events)).await;
     };
     FollowHandle {
         offered,

@@ -28,7 +28,6 @@
 
 mod embedded;
 mod follow;
-mod result;
 mod running;
 mod source;
 mod tool;

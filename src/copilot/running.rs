@@ -14,7 +14,7 @@ use url::Url;
 
 use super::source::ToolListing;
 use super::{ToolCatalog, ToolSource, ToolSourceError};
-use upstream::{HttpClient, ResponseBody, SendError};
+use upstream::{HttpClient, ResponseBody};
 use wire::sse::Decoder;
 
 /// The limit for a response.
@@ -91,7 +91,7 @@ impl RemotePortway {
         let request = request.body(Bytes::from(body));
         let request = request.map_err(|error| self.unexpected(error))?;
         let answer = self.http.request(request).await;
-        let answer = answer.map_err(|error| self.unreachable(&error))?;
+        let answer = answer.map_err(|error| self.unreachable(error.root_cause()))?;
         match answer.status() {
             StatusCode::NOT_MODIFIED => Ok(answer),
             status if status.is_success() => Ok(answer),
@@ -126,17 +126,14 @@ impl RemotePortway {
         answer: Response<ResponseBody>,
     ) -> Result<T, ToolSourceError> {
         let body = answer.into_body().collect(LARGEST).await;
-        let body = body.map_err(|error| ToolSourceError::Unreachable {
-            url: self.url().to_owned(),
-            reason: error.to_string(),
-        })?;
+        let body = body.map_err(|error| self.unreachable(error))?;
         serde_json::from_slice(&body).map_err(|error| self.unexpected(error))
     }
 
-    fn unreachable(&self, error: &SendError) -> ToolSourceError {
+    fn unreachable(&self, reason: impl fmt::Display) -> ToolSourceError {
         ToolSourceError::Unreachable {
             url: self.url().to_owned(),
-            reason: error.root_cause().to_string(),
+            reason: reason.to_string(),
         }
     }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use github_copilot_sdk::tool::{ToolHandler, try_tool_parameters};
-use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult};
+use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult, ToolResultExpanded};
 use serde_json::Value;
 
-use super::result::{failed, timed_out};
-use super::{CopilotTool, PermissionMode, ToolCatalog, ToolOptions, ToolSource};
+use super::{CopilotTool, PermissionMode, ToolCatalog, ToolOptions, ToolSource, ToolSourceError};
 
 /// The longest name that all models' vendors accept.
 const LONGEST_NAME: usize = 64;
@@ -76,11 +75,22 @@ impl<S: ToolSource> ToolHandler for Handler<S> {
             arguments => arguments,
         };
         let call = self.source.call(self.filter.as_deref(), name, &arguments);
-        let result = match tokio::time::timeout(self.limit, call).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(error)) => failed(name, &error),
-            Err(_) => timed_out(name, self.limit),
-        };
+        let called = tokio::time::timeout(self.limit, call).await;
+        let called = called.unwrap_or(Err(ToolSourceError::Silent(self.limit)));
+        let result = called.unwrap_or_else(|error| failed(name, &error));
         Ok(ToolResult::Expanded(result))
     }
+}
+
+/// The result for the model when there is none.
+fn failed(name: &str, error: &ToolSourceError) -> ToolResultExpanded {
+    let (kind, text) = match error {
+        ToolSourceError::Silent(limit) => {
+            let limit = limit.as_secs_f64();
+            let text = format!("{name} timed out: no answer within {limit} s");
+            ("timeout", text)
+        }
+        other => ("failure", format!("{name} could not be called: {other}")),
+    };
+    ToolResultExpanded::new(text.clone(), kind).with_error(text)
 }
