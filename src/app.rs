@@ -188,13 +188,6 @@ impl App {
         Ok(())
     }
 
-    fn servers(&self) -> ServerManager {
-        ServerManager {
-            registry: self.registry.clone(),
-            fleet: self.fleet.clone(),
-        }
-    }
-
     fn site(
         &self,
         address: SocketAddr,
@@ -234,7 +227,10 @@ impl App {
             McpApi::new(gateway.clone(), self.registry.clone(), closing.clone()).with_relay(relay);
         let api = Api {
             servers: ServersApi {
-                managing: self.servers(),
+                managing: ServerManager {
+                    registry: self.registry.clone(),
+                    fleet: self.fleet.clone(),
+                },
                 tags: portway_http::Tags::new(&self.session_secret),
             },
             records: RecordsApi {
