@@ -16,27 +16,21 @@ use wire::Era;
 /// including a slow start.
 const PROBE: f64 = 0.66;
 
-/// The first copy, and the outcome of its handshake.
-struct FirstCopy {
-    copy: ServerCopy,
-    hello: HandshakeAnswer,
-    /// The response to `server/discover`.
-    modern: Result<HandshakeAnswer, Reaction>,
-}
+/// The first copy, its handshake, and its response to `server/discover`.
+type FirstCopy = (
+    ServerCopy,
+    HandshakeAnswer,
+    Result<HandshakeAnswer, Reaction>,
+);
 
 pub(crate) async fn examine(
     launcher: &mut Launcher,
     experiment: &Experiment,
     report: &mut LabReport,
 ) {
-    let Some(first) = first(launcher, report).await else {
+    let Some((mut copy, hello, modern)) = first(launcher, report).await else {
         return;
     };
-    let FirstCopy {
-        mut copy,
-        hello,
-        modern,
-    } = first;
     let start = copy.began.elapsed();
     examine_dialog(&mut copy, &hello, experiment, report, |copy, report| {
         cost::started(start, copy.began.elapsed(), report);
@@ -64,11 +58,7 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
     let reaction = match &modern {
         Ok(hello) => {
             let hello = hello.clone();
-            return Some(FirstCopy {
-                copy,
-                hello,
-                modern,
-            });
+            return Some((copy, hello, modern));
         }
         Err(reaction) => reaction.clone(),
     };
@@ -78,11 +68,7 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
             probed_badly(&reaction, report);
             // A late response to the first request does not count as foreign.
             copy.dialog.log().foreign.retain(|id| *id != 1);
-            return Some(FirstCopy {
-                copy,
-                hello,
-                modern,
-            });
+            return Some((copy, hello, modern));
         }
     }
     let exit = copy.exit().await.map(|exit| exit.to_string());
@@ -122,11 +108,7 @@ async fn afresh(
             report.add(Section::Eras, "era.probe", warn(what, todo));
             let reason = "it cannot stand the question for its era, and is started twice without";
             report.advice.era(EraChoice::Legacy, reason);
-            return Some(FirstCopy {
-                copy,
-                hello,
-                modern,
-            });
+            return Some((copy, hello, modern));
         }
         Err(reaction) => reaction,
     };
