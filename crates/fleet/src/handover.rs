@@ -87,10 +87,8 @@ impl Supervisor {
         old.line.connection.close_gate();
         let going_down = self.shared.going_down.clone();
         self.shared.retired.spawn(async move {
-            tokio::select! {
-                () = old.drain(LONGEST_DRAIN) => {}
-                () = going_down.cancelled() => {}
-            }
+            let drained = old.drain(LONGEST_DRAIN);
+            going_down.run_until_cancelled(drained).await;
             old.end().await;
         });
     }

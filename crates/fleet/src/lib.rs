@@ -194,19 +194,16 @@ pub struct Publisher {
 
 impl Publisher {
     pub fn new() -> (Publisher, Fleet) {
-        let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
-        let (updates, _) = broadcast::channel(UPDATES);
-        let unasked = Arc::new(ServerMessages {
-            updates,
-            attendant: OnceLock::new(),
-        });
-        let fleet = Fleet {
-            snapshots: receiver,
-            unasked: unasked.clone(),
-        };
         let publisher = Publisher {
-            snapshots: sender,
-            unasked,
+            snapshots: watch::Sender::new(Arc::default()),
+            unasked: Arc::new(ServerMessages {
+                updates: broadcast::Sender::new(UPDATES),
+                attendant: OnceLock::new(),
+            }),
+        };
+        let fleet = Fleet {
+            snapshots: publisher.snapshots.subscribe(),
+            unasked: publisher.unasked.clone(),
         };
         (publisher, fleet)
     }

@@ -51,7 +51,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
         if listing.is_none()
             && let Some(changed) = stale.take()
         {
-            listing = Some(Box::pin(relist(changed, supervisor.timeout())));
+            listing = Some(Box::pin(relist(changed, supervisor.view.wanted.timeout())));
         }
         tokio::select! {
             biased;

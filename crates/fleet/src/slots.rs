@@ -345,10 +345,7 @@ impl SlotTable {
         let drain = *self.drain.lock();
         if let Some(limit) = drain {
             let drained = tokio::time::timeout(limit, connection.finished());
-            tokio::select! {
-                _ = drained => {}
-                () = self.hurry.cancelled() => {}
-            }
+            let _ = self.hurry.run_until_cancelled(drained).await;
         }
         link.end().await;
     }

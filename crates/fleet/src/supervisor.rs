@@ -289,10 +289,6 @@ impl Supervisor {
         self.repeat();
     }
 
-    pub(super) fn timeout(&self) -> Duration {
-        self.view.wanted.timeout()
-    }
-
     pub(super) fn note(&self, stream: LogStream, text: &str) {
         self.view.log.push(stream, text);
     }

@@ -52,7 +52,7 @@ impl Registry {
         edits.records.insert(name.to_string(), record);
         let occasion = Occasion::Edit(name.as_str());
         self.refresh(&mut edits, occasion).await?;
-        self.named(name.as_str())
+        self.found(name.as_str())
     }
 
     async fn add(
@@ -97,7 +97,7 @@ impl Registry {
         };
         let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
         self.refresh(&mut edits, Occasion::Edit(name)).await?;
-        Ok(self.named(name)?)
+        Ok(self.found(name)?)
     }
 
     /// Returns the new name, if the server got one.

@@ -357,11 +357,6 @@ impl Registry {
         self.find(server)
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
     }
-
-    fn named(&self, name: &str) -> Result<Arc<DesiredServer>, RegistryError> {
-        let wanted = self.desired().get(name).cloned();
-        wanted.ok_or_else(|| RegistryError::NotFound(name.to_owned()))
-    }
 }
 
 /// The errors of a change, besides those of the edit itself.
