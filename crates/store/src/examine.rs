@@ -10,7 +10,7 @@ use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
 use super::postgres::RecordTable;
 use super::records::{Entry, EntryId, Instance, KeyHolder, ToolRecord};
-use super::state::{Step, StoreState};
+use super::state::Step;
 use super::{AtPath, DuringOperation, KeyDigest, StoreError, StoreErrorKind, postgres};
 use config::settings::{Settings, StorageType};
 
@@ -48,7 +48,7 @@ pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
             };
         }
     };
-    let mut faults = location.snapshot.faults::<StoreState>();
+    let mut faults = location.snapshot.faults();
     let path = location.journal;
     match journal::look::<Vec<Step>>(&path) {
         Ok(found) => {

@@ -100,9 +100,7 @@ impl<T: DeserializeOwned> JournalContents<T> {
         self.length += line.length as u64;
         Ok(())
     }
-}
 
-impl<T> JournalContents<T> {
     /// Continues after the lines that were found, without a torn end.
     pub(super) fn go_on(&self, path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
         if self.end == JournalEnd::Torn {

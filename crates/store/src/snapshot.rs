@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::digest::hex;
+use super::state::StoreState;
 use super::time::Timestamp;
 use super::{AtPath, StoreErrorKind, file};
 
@@ -37,10 +37,10 @@ pub(super) struct SnapshotFile {
     path: PathBuf,
 }
 
-/// The data of a snapshot, with warnings for a person.
-pub(super) struct LoadedSnapshot<T> {
-    pub(super) data: Option<T>,
-    /// Zero without data.
+/// The data of a snapshot, with warnings for a person. Empty without a file.
+#[derive(Default)]
+pub(super) struct LoadedSnapshot {
+    pub(super) data: StoreState,
     pub(super) generation: u64,
     /// The size of the file in bytes.
     pub(super) length: u64,
@@ -49,22 +49,10 @@ pub(super) struct LoadedSnapshot<T> {
     pub(super) recovered: bool,
 }
 
-enum SnapshotContents<T> {
+enum SnapshotContents {
     Nothing,
-    Good(ValidSnapshot<T>),
+    Good(LoadedSnapshot),
     Bad(String),
-}
-
-struct ValidSnapshot<T> {
-    data: T,
-    generation: u64,
-    length: u64,
-}
-
-/// A snapshot on the disk, but not yet in its place.
-pub(super) struct PreparedSnapshot {
-    temporary: file::Temporary,
-    bytes: Vec<u8>,
 }
 
 impl SnapshotFile {
@@ -79,35 +67,24 @@ impl SnapshotFile {
     }
 
     pub(super) fn backup(&self) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".bak");
-        name.into()
+        self.path.with_added_extension("bak")
     }
 
-    pub(super) fn load<T: DeserializeOwned>(&self) -> Result<LoadedSnapshot<T>, StoreErrorKind> {
+    pub(super) fn load(&self) -> Result<LoadedSnapshot, StoreErrorKind> {
         // This process holds the directory, so no write is running.
         file::sweep(&self.path, Duration::ZERO);
         file::sweep(&self.backup(), Duration::ZERO);
-        let mut loaded = LoadedSnapshot {
-            data: None,
-            generation: 0,
-            length: 0,
-            warnings: Vec::new(),
-            recovered: false,
-        };
         let complaint = match find(&self.path)? {
-            SnapshotContents::Good(good) => {
-                loaded.take(good);
-                return Ok(loaded);
-            }
+            SnapshotContents::Good(good) => return Ok(good),
             SnapshotContents::Nothing => "is missing".to_owned(),
             SnapshotContents::Bad(reason) => put_aside(&self.path, &reason)?,
         };
         let shown = self.path.display();
         let backup = self.backup();
+        let mut loaded = LoadedSnapshot::default();
         match find(&backup)? {
             SnapshotContents::Good(good) => {
-                loaded.take(good);
+                loaded = good;
                 loaded.recovered = true;
                 loaded
                     .warnings
@@ -132,20 +109,19 @@ impl SnapshotFile {
         serde_json::from_slice::<SnapshotEnvelope<'_>>(bytes).is_ok()
     }
 
-    /// The data and its generation, from the file or else from its backup;
-    /// changes nothing.
-    pub(super) fn look<T: DeserializeOwned>(&self) -> Result<Option<(T, u64)>, StoreErrorKind> {
+    /// The data from the file or else from its backup; changes nothing.
+    pub(super) fn look(&self) -> Result<LoadedSnapshot, StoreErrorKind> {
         for path in [self.path.clone(), self.backup()] {
             if let SnapshotContents::Good(good) = find(&path)? {
-                return Ok(Some((good.data, good.generation)));
+                return Ok(good);
             }
         }
-        Ok(None)
+        Ok(LoadedSnapshot::default())
     }
 
     /// The faults of the file and of its backup; changes nothing.
-    pub(super) fn faults<T: DeserializeOwned>(&self) -> Vec<String> {
-        let fault = |path: &Path| match find::<T>(path) {
+    pub(super) fn faults(&self) -> Vec<String> {
+        let fault = |path: &Path| match find(path) {
             Ok(SnapshotContents::Bad(reason)) => Some(format!("{} {reason}", path.display())),
             Ok(_) => None,
             Err(kind) => Some(kind.to_string()),
@@ -154,39 +130,30 @@ impl SnapshotFile {
         paths.iter().filter_map(|path| fault(path)).collect()
     }
 
-    /// The first half of a save: the snapshot file is still unchanged.
+    /// The first half of a save: the snapshot file is still unchanged. Also
+    /// returns the bytes, for the backup.
     pub(super) fn prepare(
         &self,
         generation: u64,
-        data: &impl Serialize,
-    ) -> Result<PreparedSnapshot, StoreErrorKind> {
+        data: &StoreState,
+    ) -> Result<(file::Temporary, Vec<u8>), StoreErrorKind> {
         let prepared = || {
             let bytes = encode(generation, data)?;
-            let temporary = file::prepare(&self.path, &bytes)?;
-            Ok(PreparedSnapshot { temporary, bytes })
+            Ok((file::prepare(&self.path, &bytes)?, bytes))
         };
         prepared().at(&self.path)
     }
 
     /// The second half. Durable once this returns; if it fails, the outcome is
-    /// unknown. Returns the bytes for the backup.
-    pub(super) fn place(&self, prepared: PreparedSnapshot) -> Result<Vec<u8>, StoreErrorKind> {
-        prepared.temporary.place(&self.path).at(&self.path)?;
-        Ok(prepared.bytes)
+    /// unknown.
+    pub(super) fn place(&self, prepared: file::Temporary) -> Result<(), StoreErrorKind> {
+        prepared.place(&self.path).at(&self.path)
     }
 
     /// Writes a separate copy, so that one bad block does not damage both.
     pub(super) fn save_backup(&self, bytes: &[u8]) -> Result<(), StoreErrorKind> {
         let path = self.backup();
         file::write_private(&path, bytes).at(&path)
-    }
-}
-
-impl<T> LoadedSnapshot<T> {
-    fn take(&mut self, good: ValidSnapshot<T>) {
-        self.data = Some(good.data);
-        self.generation = good.generation;
-        self.length = good.length;
     }
 }
 
@@ -201,19 +168,15 @@ fn put_aside(path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
 
 /// A free name for a file that cannot be used.
 pub(super) fn aside(path: &Path) -> PathBuf {
-    let mut aside = path.to_owned().into_os_string();
-    aside.push(format!(".corrupt-{}", Timestamp::now().compact()));
-    let mut aside = PathBuf::from(aside);
+    let mut aside = path.with_added_extension(format!("corrupt-{}", Timestamp::now().compact()));
     while aside.exists() {
-        let mut longer = aside.into_os_string();
-        longer.push("x");
-        aside = longer.into();
+        aside.as_mut_os_string().push("x");
     }
     aside
 }
 
 /// Writes the data once, and its checksum after it: the data may be large.
-fn encode(generation: u64, data: &impl Serialize) -> io::Result<Vec<u8>> {
+fn encode(generation: u64, data: &StoreState) -> io::Result<Vec<u8>> {
     let saved_at = Timestamp::now();
     let mut bytes = format!(
         "{{\"version\":{VERSION},\"generation\":{generation},\"saved_at\":\"{saved_at}\",\"data\":"
@@ -232,7 +195,7 @@ fn digest(data: &[u8]) -> String {
 
 /// Fails where a person must decide: for a file we may not read, or one that a
 /// newer Portway wrote.
-fn find<T: DeserializeOwned>(path: &Path) -> Result<SnapshotContents<T>, StoreErrorKind> {
+fn find(path: &Path) -> Result<SnapshotContents, StoreErrorKind> {
     let Some(bytes) = file::read_own(path).at(path)? else {
         return Ok(SnapshotContents::Nothing);
     };
@@ -264,10 +227,11 @@ fn find<T: DeserializeOwned>(path: &Path) -> Result<SnapshotContents<T>, StoreEr
         return Ok(SnapshotContents::Bad("does not match its checksum".into()));
     }
     match serde_json::from_str(envelope.data.get()) {
-        Ok(data) => Ok(SnapshotContents::Good(ValidSnapshot {
+        Ok(data) => Ok(SnapshotContents::Good(LoadedSnapshot {
             data,
             generation: envelope.generation,
             length: bytes.len() as u64,
+            ..LoadedSnapshot::default()
         })),
         Err(error) => Ok(SnapshotContents::Bad(format!(
             "has data that makes no sense ({error})"

@@ -61,11 +61,11 @@ impl Disk {
         if let Some(earlier) = &location.earlier {
             take_over(earlier, &location)?;
         }
-        let mut loaded = location.snapshot.load::<StoreState>()?;
+        let mut loaded = location.snapshot.load()?;
         loaded.warnings.extend(location.warning());
         let (snapshot, path) = (location.snapshot, location.journal);
         let found = journal::read::<Vec<Step>>(&path)?;
-        let mut state = loaded.data.take().unwrap_or_default();
+        let mut state = std::mem::take(&mut loaded.data);
         replay(&mut state, &found, loaded.generation);
         let repair = complain(&path, &found, &mut loaded)?;
         let generation = found.generation.unwrap_or(0).max(loaded.generation);
@@ -102,10 +102,10 @@ impl Disk {
     pub(crate) fn look(directory: &Path) -> Result<StoreState, StoreErrorKind> {
         let location = locate(directory)?;
         let location = location.earlier.as_deref().unwrap_or(&location);
-        let (mut state, generation) = location.snapshot.look::<StoreState>()?.unwrap_or_default();
+        let mut loaded = location.snapshot.look()?;
         let found = journal::look::<Vec<Step>>(&location.journal)?;
-        replay(&mut state, &found, generation);
-        Ok(state)
+        replay(&mut loaded.data, &found, loaded.generation);
+        Ok(loaded.data)
     }
 
     /// Durable once this returns. `before` is the state on disk, `after` the
@@ -154,12 +154,12 @@ impl Disk {
     /// Writes the whole state into a new snapshot.
     pub(crate) fn compact(&mut self, state: &StoreState) -> Result<(), StoreErrorKind> {
         self.not_before = Some(Instant::now() + RETRY);
-        let prepared = self.snapshot.prepare(self.generation + 1, state)?;
+        let (prepared, bytes) = self.snapshot.prepare(self.generation + 1, state)?;
         // From here on a start may find the new snapshot, to which the journal
         // does not belong.
         self.generation += 1;
         self.unsure = true;
-        let bytes = self.snapshot.place(prepared)?;
+        self.snapshot.place(prepared)?;
         self.length = bytes.len() as u64;
         // Before the journal is emptied: with the previous backup, the journal
         // is all that a start would have if this snapshot were damaged.
@@ -198,7 +198,7 @@ fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
 fn complain(
     path: &Path,
     found: &JournalContents<Vec<Step>>,
-    loaded: &mut LoadedSnapshot<StoreState>,
+    loaded: &mut LoadedSnapshot,
 ) -> Result<bool, StoreErrorKind> {
     let shown = path.display();
     let older = found.generation.is_some_and(|it| it < loaded.generation);

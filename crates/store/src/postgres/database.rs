@@ -144,20 +144,20 @@ impl Database {
         loop {
             tried += 1;
             let pool = self.pool();
-            let failure = match once(&pool, deadline, kind, work).await {
+            let (fault, maybe_committed) = match once(&pool, deadline, kind, work).await {
                 Ok(done) => {
                     self.status.note_answer();
                     return Ok(done);
                 }
-                Err(failure) => failure,
+                Err(failed) => failed,
             };
-            let useless = failure.fault.is_lost() || failure.fault.is_stale_plan();
+            let useless = fault.is_lost() || fault.is_stale_plan();
             if useless {
                 self.renew_from(&pool);
             }
-            let again = failure.fault.is_clash() || useless && !failure.maybe_committed;
+            let again = fault.is_clash() || useless && !maybe_committed;
             if !again || tried >= TRIES {
-                return Err(failure.fault);
+                return Err(fault);
             }
             let pause = fastrand::u64(1..=10 * tried as u64);
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -173,25 +173,17 @@ pub(super) async fn within<T>(
     timeout(limit, work).await.unwrap_or(Err(DbError::Late))
 }
 
-struct FailedAttempt {
-    fault: DbError,
-    /// COMMIT was sent and got no response: the change may have been made.
-    maybe_committed: bool,
-}
-
+/// The error of a failed attempt also says whether COMMIT was sent and got no
+/// response: the change may have been made.
 async fn once<T>(
     pool: &PgPool,
     deadline: Instant,
     kind: OperationKind,
     work: &(impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Sync),
-) -> Result<T, FailedAttempt> {
-    let early = |fault| FailedAttempt {
-        fault,
-        maybe_committed: false,
-    };
+) -> Result<T, (DbError, bool)> {
     let acquired = timeout_at(deadline, pool.acquire()).await;
-    let acquired = acquired.map_err(|_| early(DbError::Late))?;
-    let mut connection = acquired.map_err(|error| early(error.into()))?;
+    let acquired = acquired.map_err(|_| (DbError::Late, false))?;
+    let mut connection = acquired.map_err(|error| (error.into(), false))?;
     let mut committing = false;
     let doing = async {
         match kind {
@@ -212,10 +204,7 @@ async fn once<T>(
         if fault.is_connection() {
             connection.close_on_drop();
         }
-        FailedAttempt {
-            fault,
-            maybe_committed: committing,
-        }
+        (fault, committing)
     })
 }
 

@@ -10,17 +10,12 @@ use super::super::{KeyDigest, Timestamp};
 use super::fault::DbError;
 use super::table::{at, digest, moment};
 
-pub(super) enum Claim {
-    /// The caller creates the record, then calls [`keep`].
-    Mine,
-    /// An earlier request created it.
-    Made(CreateOutcome),
-}
-
+/// The outcome of an earlier request with the same key. Without one, the caller
+/// creates the record, then calls [`keep`].
 pub(super) async fn claim(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Claim, DbError> {
+) -> Result<Option<CreateOutcome>, DbError> {
     let now = moment(Timestamp::now());
     let forgotten = forgotten(now);
     let mine = sqlx::query(
@@ -38,11 +33,11 @@ pub(super) async fn claim(
     .await?;
     if mine.rows_affected() > 0 {
         forget(connection, forgotten).await?;
-        return Ok(Claim::Mine);
+        return Ok(None);
     }
     match find(connection, once).await? {
-        Some((_, made)) => Ok(Claim::Made(made)),
         None => Err(DbError::Sql(sqlx::Error::RowNotFound)),
+        made => Ok(made),
     }
 }
 
@@ -50,7 +45,7 @@ pub(super) async fn claim(
 pub(super) async fn find(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Option<(KeyDigest, CreateOutcome)>, DbError> {
+) -> Result<Option<CreateOutcome>, DbError> {
     let row = sqlx::query(
         "select body, made, (extract(epoch from created_at) * 1000)::bigint as created_at \
          from mcp_idempotency where key = $1",
@@ -61,12 +56,11 @@ pub(super) async fn find(
     let Some(row) = row else {
         return Ok(None);
     };
-    let made = CreateOutcome {
+    Ok(Some(CreateOutcome {
         body: digest(&row, "body")?,
         id: row.try_get("made")?,
         at: at(&row, "created_at")?,
-    };
-    Ok(Some((KeyDigest::from_bytes(once.key), made)))
+    }))
 }
 
 /// Creates from before this time are forgotten.

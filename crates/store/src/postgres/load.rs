@@ -13,7 +13,7 @@ use super::super::records::*;
 use super::super::state::{BoundEntry, CreateOutcome, StoreState};
 use super::super::{KeyDigest, Timestamp};
 use super::fault::DbError;
-use super::idempotency::{self, Claim};
+use super::idempotency;
 use super::servers;
 use super::table::{self, RecordTable, at, columns};
 
@@ -47,7 +47,8 @@ pub(super) async fn load(
     }
     if let Some(request) = &needs.request {
         let made = idempotency::find(connection, request).await?;
-        state.once = Arc::new(made.into_iter().collect());
+        let key = KeyDigest::from_bytes(request.key);
+        state.once = Arc::new(made.map(|made| (key, made)).into_iter().collect());
     }
     if needs.all_servers || !needs.servers.is_empty() {
         let which = (!needs.all_servers).then_some(&*needs.servers);
@@ -126,7 +127,7 @@ async fn create(
     state: &mut StoreState,
 ) -> Result<bool, DbError> {
     if let Some(request) = request
-        && let Claim::Made(made) = idempotency::claim(connection, request).await?
+        && let Some(made) = idempotency::claim(connection, request).await?
     {
         let id = made.id;
         let key = KeyDigest::from_bytes(request.key);
