@@ -12,12 +12,10 @@ use super::records::*;
 use super::rules::Ruling;
 use super::state::StoreState;
 use super::{
-    DuringOperation, GrantDirectory, KeyDigest, StoreError, StoreErrorKind, Timestamp, UserLimits,
+    DuringOperation, GrantDirectory, KeyDigest, StoreErrorKind, StoreResult, Timestamp, UserLimits,
 };
 use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret, ServerName};
-
-pub(super) type StoreResult<T> = Result<T, StoreError>;
 
 /// The records, keys and grants of a Portway.
 pub struct Store {

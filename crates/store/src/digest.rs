@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{DuringOperation, NewKey, StoreError, Timestamp, key};
+use super::{DuringOperation, NewKey, StoreResult, Timestamp, key};
 use config::Secret;
 
 /// The prefix of every key that Portway generates.
@@ -24,7 +24,7 @@ pub struct ApiKey(Secret);
 
 impl ApiKey {
     /// 256 random bits.
-    pub fn random() -> Result<ApiKey, StoreError> {
+    pub fn random() -> StoreResult<ApiKey> {
         let bits = key::random_bits().during("make a key")?;
         Ok(ApiKey::from_bits(&bits))
     }

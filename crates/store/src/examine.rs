@@ -11,7 +11,7 @@ use super::lock::{Holder, holder};
 use super::postgres::RecordTable;
 use super::records::{Entry, EntryId, Instance, KeyHolder, ToolRecord};
 use super::state::Step;
-use super::{AtPath, DuringOperation, KeyDigest, StoreError, StoreErrorKind, postgres};
+use super::{AtPath, DuringOperation, KeyDigest, StoreErrorKind, StoreResult, postgres};
 use config::settings::{Settings, StorageType};
 
 /// The records in a data directory.
@@ -102,7 +102,7 @@ impl StoredRecords {
 
 /// Reads the records and changes nothing, not even what a start would repair or
 /// bring up to date. Empty if there never were any records.
-pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreError> {
+pub async fn stored_records(settings: &Settings) -> StoreResult<StoredRecords> {
     match (settings.storage, &settings.supabase_db_url) {
         (StorageType::Supabase, Some(url)) => {
             postgres::contents(url, &settings.supabase_db_schema).await

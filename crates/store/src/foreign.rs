@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::records::{ADMIN, EntryId, Instance};
 use super::snapshot::SnapshotFile;
 use super::{
-    ApiKey, AtPath, DuringOperation, StoreError, StoreErrorKind, Timestamp, file, postgres,
+    ApiKey, AtPath, DuringOperation, StoreErrorKind, StoreResult, Timestamp, file, postgres,
 };
 use config::Secret;
 
@@ -69,7 +69,7 @@ pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
 }
 
 /// The records in a file, which this only reads.
-pub fn foreign_file(path: &Path) -> Result<Vec<ForeignRecord>, StoreError> {
+pub fn foreign_file(path: &Path) -> StoreResult<Vec<ForeignRecord>> {
     // The user names the file, so a link may be followed.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let read = file::read(&real).at(path);
@@ -92,7 +92,7 @@ pub async fn foreign_table(
     url: &Secret,
     schema: &str,
     table: &str,
-) -> Result<Vec<ForeignRecord>, StoreError> {
+) -> StoreResult<Vec<ForeignRecord>> {
     let rows = postgres::rows_of(url, schema, table).await?;
     let members = |text: &String| serde_json::from_str::<Map<String, Value>>(text).ok();
     let mut rows: Vec<Map<String, Value>> = rows.iter().filter_map(members).collect();

@@ -21,7 +21,7 @@ use super::records::{EntryId, Listing, OwnerScope, Page};
 use super::rules::Ruling;
 use super::state::{Step, StoreState};
 use super::{
-    AtPath, DuringOperation, Grant, GrantDirectory, StoreChange, StoreError, StoreErrorKind,
+    AtPath, DuringOperation, Grant, GrantDirectory, StoreChange, StoreErrorKind, StoreResult,
 };
 
 pub(super) use disk::{Disk, Sizes};
@@ -126,7 +126,7 @@ impl JsonStore {
         operation: &'static str,
         quota: Quota,
         rule: impl FnOnce(&StoreState) -> Ruling<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         self.write(operation, move |state| {
             let (value, steps) = rule(state)?;
             if let Some((_, limits)) = quota {
@@ -143,7 +143,7 @@ impl JsonStore {
         &self,
         operation: &'static str,
         rule: impl FnOnce(&StoreState) -> Ruling<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let (reply, answered) = oneshot::channel();
         let job: WriteJob = Box::new(move |state| {
             let (outcome, steps) = match rule(state) {

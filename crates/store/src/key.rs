@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
-use super::{AtPath, DuringOperation, StoreError, StoreErrorKind, file};
+use super::{AtPath, DuringOperation, StoreErrorKind, StoreResult, file};
 use config::Secret;
 
 const TOKEN_PREFIX: &str = "pwa_";
@@ -18,7 +18,7 @@ pub(super) const SHORTEST: usize = 32;
 
 /// The admin token: the given one, else the one in the directory, else a new
 /// one that is saved. Blocks on the disk.
-pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
+pub fn admin_token(directory: &Path, given: Option<&Secret>) -> StoreResult<Secret> {
     if let Some(given) = given {
         return Ok(given.clone());
     }
@@ -28,7 +28,7 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
 }
 
 /// Replaces the saved token with a new one. Blocks on the disk.
-pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
+pub fn replace_admin_token(directory: &Path) -> StoreResult<Secret> {
     let path = directory.join("admin_token");
     let replaced = random_token().and_then(|token| {
         write_line(&path, &token)?;
@@ -46,7 +46,7 @@ pub fn known_admin_token(directory: &Path) -> Option<Secret> {
 
 /// The secret that seals data which clients keep for us: the given one, else
 /// the one in the directory, else a new one that is saved.
-pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
+pub fn session_secret(directory: &Path, given: Option<&Secret>) -> StoreResult<Secret> {
     if let Some(given) = given {
         return Ok(given.clone());
     }
@@ -77,7 +77,7 @@ pub(super) fn random_text() -> Result<String, StoreErrorKind> {
 }
 
 /// The id by which processes started from this data directory are marked.
-pub fn instance_id(directory: &Path) -> Result<Uuid, StoreError> {
+pub fn instance_id(directory: &Path) -> StoreResult<Uuid> {
     let read = |text: &str| Uuid::try_parse(text).ok();
     let make = || Ok(Uuid::new_v4().to_string());
     kept(&directory.join("instance_id"), read, make).during("get the instance id")

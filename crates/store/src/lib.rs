@@ -135,6 +135,8 @@ pub struct StoreError {
     pub kind: StoreErrorKind,
 }
 
+type StoreResult<T> = Result<T, StoreError>;
+
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreErrorKind {
     /// Try again later.
@@ -248,11 +250,11 @@ impl<T> AtPath<T> for io::Result<T> {
 
 /// Adds the operation that failed.
 trait DuringOperation<T> {
-    fn during(self, operation: &'static str) -> Result<T, StoreError>;
+    fn during(self, operation: &'static str) -> StoreResult<T>;
 }
 
 impl<T> DuringOperation<T> for Result<T, StoreErrorKind> {
-    fn during(self, operation: &'static str) -> Result<T, StoreError> {
+    fn during(self, operation: &'static str) -> StoreResult<T> {
         self.map_err(|kind| kind.during(operation))
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::backend::{Backend, RecordKind, RecordSelection, Store, StoreResult};
+use super::backend::{Backend, RecordKind, RecordSelection, Store};
 use super::records::*;
 use super::{
-    DefinitionChange, Grant, GrantLookup, KeyDigest, ServerRecord, StoreChange, Timestamp, rules,
+    DefinitionChange, Grant, GrantLookup, KeyDigest, ServerRecord, StoreChange, StoreResult,
+    Timestamp, rules,
 };
 use config::ServerName;
 

@@ -30,10 +30,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::examine::{DatabaseReport, StoredRecords};
 use super::records::EntryId;
-use super::{DuringOperation, StoreError, StoreErrorKind};
+use super::{DuringOperation, StoreErrorKind, StoreResult};
 use config::{DatabaseSchema, Secret};
 use database::{Database, DbFuture, LIMIT, LONG, OperationKind, within};
-use fault::DbError;
+use fault::{DbError, DbResult};
 use listen::MirrorKeeper;
 use mirror::Mirror;
 
@@ -52,10 +52,7 @@ pub(super) struct PostgresStore {
 type TouchedEntries = Vec<EntryId>;
 
 impl PostgresStore {
-    pub(super) async fn open(
-        url: &Secret,
-        schema: &DatabaseSchema,
-    ) -> Result<PostgresStore, DbError> {
+    pub(super) async fn open(url: &Secret, schema: &DatabaseSchema) -> DbResult<PostgresStore> {
         let database = Arc::new(Database::new(url, schema)?);
         // Not through the pool, which would retry without reporting the reason.
         let mut connection = database.connect().await?;
@@ -81,7 +78,7 @@ impl PostgresStore {
         &self,
         operation: &'static str,
         work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let outcome = self.database.run(LIMIT, OperationKind::Read, work).await;
         outcome.map_err(|fault| fault.during(operation))
     }
@@ -96,7 +93,7 @@ impl PostgresStore {
         + Send
         + Sync
         + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let deadline = Instant::now() + limit + (IN_FORCE - LIMIT);
         let outcome = self.database.run(limit, OperationKind::Write, work).await;
         let (value, touched) = outcome.map_err(|fault| fault.during(operation))?;
@@ -117,7 +114,7 @@ impl PostgresStore {
 pub async fn examine_database(
     url: &Secret,
     schema: &DatabaseSchema,
-) -> Result<DatabaseReport, StoreError> {
+) -> StoreResult<DatabaseReport> {
     let examining = async {
         let database = Database::new(url, schema)?;
         let mut connection = database.connect().await?;
@@ -133,10 +130,7 @@ pub async fn examine_database(
 }
 
 /// All records that a migration reads, without changing anything.
-pub(super) async fn contents(
-    url: &Secret,
-    schema: &DatabaseSchema,
-) -> Result<StoredRecords, StoreError> {
+pub(super) async fn contents(url: &Secret, schema: &DatabaseSchema) -> StoreResult<StoredRecords> {
     let read = async {
         let database = Database::new(url, schema)?;
         adopt::contents(&mut database.connect().await?, &database.namespace).await
@@ -146,11 +140,7 @@ pub(super) async fn contents(
 }
 
 /// The rows of a table of another application, each as JSON.
-pub(super) async fn rows_of(
-    url: &Secret,
-    schema: &str,
-    table: &str,
-) -> Result<Vec<String>, StoreError> {
+pub(super) async fn rows_of(url: &Secret, schema: &str, table: &str) -> StoreResult<Vec<String>> {
     let read = async {
         let database = Database::new(url, &DatabaseSchema::default())?;
         adopt::rows_of(&mut database.connect().await?, schema, table).await

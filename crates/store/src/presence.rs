@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::lock::{make_directory, open_lock, private, write_process_id};
-use super::{AtPath, DuringOperation, StoreError, StoreErrorKind, file, own};
+use super::{AtPath, DuringOperation, StoreErrorKind, StoreResult, file, own};
 
 const CLIENTS: &str = "clients";
 const LOCK: &str = "lock";
@@ -19,7 +19,7 @@ pub struct Presence {
 
 impl Presence {
     /// `None` while a gateway checks for clients, or is about to end: try again.
-    pub fn join(directory: &Path) -> Result<Option<Presence>, StoreError> {
+    pub fn join(directory: &Path) -> StoreResult<Option<Presence>> {
         let file = open(directory).during("use the data directory")?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -38,7 +38,7 @@ pub struct Attendance(File);
 
 impl Attendance {
     /// Records that the current holder of the directory serves other processes.
-    pub fn open(directory: &Path) -> Result<Attendance, StoreError> {
+    pub fn open(directory: &Path) -> StoreResult<Attendance> {
         let opened = open(directory).and_then(|mut file| {
             write_process_id(&mut file).at(&directory.join(CLIENTS))?;
             Ok(Attendance(file))
@@ -82,7 +82,7 @@ pub fn serves_clients(directory: &Path) -> bool {
 }
 
 /// Opens a file of the directory for appending, and creates it if needed.
-pub fn append_private(path: &Path) -> Result<File, StoreError> {
+pub fn append_private(path: &Path) -> StoreResult<File> {
     let made = path.parent().map_or(Ok(()), make_directory);
     let opened = made.and_then(|()| {
         let mut options = OpenOptions::new();

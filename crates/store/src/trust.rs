@@ -17,7 +17,7 @@ use super::lock::{make_directory, private};
 use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
 use super::{
-    AtPath, DuringOperation, StoreError, StoreErrorKind, examine as records, file, git, key, own,
+    AtPath, DuringOperation, StoreErrorKind, StoreResult, examine as records, file, git, key, own,
 };
 use config::settings::{Settings, StorageType};
 
@@ -94,7 +94,7 @@ pub fn hidden_directories(settings: &Settings) -> Vec<PathBuf> {
 /// refuses the default one if it came from elsewhere, keeps it out of git, and
 /// marks it. Puts the secrets of an unmarked one aside. Returns warnings for a
 /// person. Blocks on the disk.
-pub fn claim(settings: &Settings) -> Result<Vec<String>, StoreError> {
+pub fn claim(settings: &Settings) -> StoreResult<Vec<String>> {
     try_claim(settings).during("use the data directory")
 }
 

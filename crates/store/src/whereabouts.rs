@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{AtPath, DuringOperation, StoreError, file};
+use super::{AtPath, DuringOperation, StoreResult, file};
 
 const NAME: &str = "address";
 
 /// Writes the address.
-pub fn tell_address(directory: &Path, url: &str) -> Result<(), StoreError> {
+pub fn tell_address(directory: &Path, url: &str) -> StoreResult<()> {
     let path = directory.join(NAME);
     let written = file::write_volatile(&path, format!("{url}\n").as_bytes()).at(&path);
     written.during("say where we can be reached")

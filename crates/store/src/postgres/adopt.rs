@@ -9,7 +9,7 @@ use super::super::foreign::MOST;
 use super::super::records::*;
 use super::super::state::{Step, StoreState};
 use super::super::{StoreErrorKind, rules};
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::namespace::Namespace;
 use super::save::save;
 use super::{TouchedEntries, foreign, load, table};
@@ -17,7 +17,7 @@ use super::{TouchedEntries, foreign, load, table};
 /// Turns old records into entries, all or none.
 pub(super) async fn migrate(
     tx: &mut PgConnection,
-) -> Result<(Vec<MigratedInstance>, TouchedEntries), DbError> {
+) -> DbResult<(Vec<MigratedInstance>, TouchedEntries)> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let mut migrated = Vec::new();
     for record in table::select(tx, "order by id for update", |query| query).await? {
@@ -33,7 +33,7 @@ pub(super) async fn migrate(
 pub(super) async fn adopt(
     tx: &mut PgConnection,
     records: &[Instance],
-) -> Result<(Vec<Adoption>, TouchedEntries), DbError> {
+) -> DbResult<(Vec<Adoption>, TouchedEntries)> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let (mut all, mut touched) = (Vec::with_capacity(records.len()), Vec::new());
     for record in records {
@@ -56,7 +56,7 @@ async fn refusal(
     tx: &mut PgConnection,
     state: &StoreState,
     steps: &[Step],
-) -> Result<Option<String>, DbError> {
+) -> DbResult<Option<String>> {
     let mut own = tx.begin().await?;
     let fault = match save(&mut own, state, steps).await {
         Ok(()) => {
@@ -78,7 +78,7 @@ async fn refusal(
 pub(super) async fn contents(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<StoredRecords, DbError> {
+) -> DbResult<StoredRecords> {
     let mut tx = connection.begin().await?;
     tx.execute("set transaction isolation level repeatable read, read only")
         .await?;
@@ -105,7 +105,7 @@ pub(super) async fn rows_of(
     connection: &mut PgConnection,
     schema: &str,
     table: &str,
-) -> Result<Vec<String>, DbError> {
+) -> DbResult<Vec<String>> {
     let mut tx = connection.begin().await?;
     // Row level security then fails the query instead of hiding rows.
     tx.execute(

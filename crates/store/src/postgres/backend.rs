@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use sqlx::postgres::PgConnection;
 
-use super::super::backend::{RecordSelection, StoreResult};
+use super::super::backend::RecordSelection;
 use super::super::quota::{Quota, admit_steps};
 use super::super::records::*;
 use super::super::rules::Ruling;
 use super::super::state::StoreState;
-use super::super::{DefinitionChange, Grant, GrantLookup, KeyDigest, StoreErrorKind};
+use super::super::{DefinitionChange, Grant, GrantLookup, KeyDigest, StoreErrorKind, StoreResult};
 use super::database::{DbFuture, LIMIT, LONG};
-use super::fault::DbError;
+use super::fault::DbResult;
 use super::load::{Intent, load};
 use super::mirror::MirrorError;
 use super::mirror_status::{FROM_MEMORY, MirrorState};
@@ -37,7 +37,7 @@ async fn apply<T>(
     needs: &RecordSelection,
     quota: &Quota,
     rule: &(impl Fn(&StoreState) -> Ruling<T> + Sync),
-) -> Result<(T, TouchedEntries), DbError> {
+) -> DbResult<(T, TouchedEntries)> {
     let usage = quota::before(tx, quota).await?;
     let state = load(tx, needs, Intent::Change).await?;
     let (value, steps) = rule(&state)?;

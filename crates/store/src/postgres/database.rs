@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::super::StoreErrorKind;
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::mirror_status::MirrorStatus;
 use super::namespace::Namespace;
 use config::{DatabaseSchema, Secret};
@@ -45,7 +45,7 @@ const STALE: Duration = Duration::from_secs(10);
 /// The port of Supabase's transaction pooler.
 const TRANSACTION_POOLER: u16 = 6543;
 
-pub(super) type DbFuture<'c, T> = BoxFuture<'c, Result<T, DbError>>;
+pub(super) type DbFuture<'c, T> = BoxFuture<'c, DbResult<T>>;
 
 pub(super) struct Database {
     options: PgConnectOptions,
@@ -74,7 +74,7 @@ impl Database {
     }
 
     /// A connection outside the pool, without time limits of its own.
-    pub(super) async fn connect(&self) -> Result<PgConnection, DbError> {
+    pub(super) async fn connect(&self) -> DbResult<PgConnection> {
         let connecting = async {
             let mut connection = self.options.connect().await?;
             let search_path = sqlx::AssertSqlSafe(self.namespace.search_path());
@@ -119,7 +119,7 @@ impl Database {
         limit: Duration,
         kind: OperationKind,
         work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, DbError> {
+    ) -> DbResult<T> {
         if kind != OperationKind::Test && self.status.is_away() {
             return Err(DbError::Away);
         }
@@ -139,7 +139,7 @@ impl Database {
         deadline: Instant,
         kind: OperationKind,
         work: &(impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Sync),
-    ) -> Result<T, DbError> {
+    ) -> DbResult<T> {
         let mut tried = 0;
         loop {
             tried += 1;
@@ -168,8 +168,8 @@ impl Database {
 /// Runs work that opens or reads the database by itself.
 pub(super) async fn within<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, DbError>>,
-) -> Result<T, DbError> {
+    work: impl Future<Output = DbResult<T>>,
+) -> DbResult<T> {
     timeout(limit, work).await.unwrap_or(Err(DbError::Late))
 }
 

@@ -21,6 +21,8 @@ pub(in super::super) enum DbError {
     Away,
 }
 
+pub(in super::super) type DbResult<T> = Result<T, DbError>;
+
 impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> DbError {
         DbError::Sql(error)
@@ -63,7 +65,7 @@ fn violated(constraint: &str) -> Option<StoreErrorKind> {
 
 /// Checks the change of a record that exists and is locked. PostgreSQL reports
 /// no error where a trigger or rule of the database's owner skipped the row.
-pub(super) fn written(done: &PgQueryResult) -> Result<(), DbError> {
+pub(super) fn written(done: &PgQueryResult) -> DbResult<()> {
     match done.rows_affected() {
         0 => Err(DbError::Sql(sqlx::Error::RowNotFound)),
         _ => Ok(()),

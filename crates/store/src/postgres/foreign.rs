@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use sqlx::postgres::PgConnection;
 
 use super::super::StoreErrorKind;
-use super::fault::DbError;
+use super::fault::DbResult;
 use super::namespace::{Namespace, companion};
 
 /// A table as the first migration makes it. Later migrations or the owner of
@@ -142,7 +142,7 @@ impl CatalogFindings {
 pub(super) async fn look(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<CatalogFindings, DbError> {
+) -> DbResult<CatalogFindings> {
     let relations = relations(connection, namespace.schema()).await?;
     let ledger = ledger(connection, namespace).await?;
     let made_by_us = ledger == Ledger::Applied;
@@ -222,7 +222,7 @@ impl CatalogTable {
 async fn relations(
     connection: &mut PgConnection,
     schema: &str,
-) -> Result<HashMap<String, Relation>, DbError> {
+) -> DbResult<HashMap<String, Relation>> {
     type Row = (String, String, Vec<String>, Vec<String>, Option<String>);
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     let rows: Vec<Row> = sqlx::query_as(
@@ -255,7 +255,7 @@ async fn relations(
 }
 
 /// Types with the names of our tables that belong to no table.
-async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>, DbError> {
+async fn types(connection: &mut PgConnection, schema: &str) -> DbResult<Vec<String>> {
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     let found = sqlx::query_scalar(
         "select t.typname::text from pg_type t join pg_namespace n on n.oid = t.typnamespace \
@@ -278,7 +278,7 @@ enum Ledger {
     Foreign,
 }
 
-async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<Ledger, DbError> {
+async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> DbResult<Ledger> {
     let found: Option<(bool, bool)> = sqlx::query_as(
         "select (select count(*) = 2 from pg_attribute a where a.attrelid = c.oid \
              and (a.attname, format_type(a.atttypid, null)) \
@@ -315,7 +315,7 @@ async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<
 /// Whether nothing depends on the schema, and it has no rights that the first
 /// migration would revoke. Rights of other roles are fine: an administrator may
 /// have made the schema for us.
-async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, DbError> {
+async fn is_empty(connection: &mut PgConnection, schema: &str) -> DbResult<bool> {
     let empty = sqlx::query_scalar(
         "select not exists (select 1 from pg_namespace n join pg_depend d \
              on d.refclassid = 'pg_namespace'::regclass and d.refobjid = n.oid \
@@ -331,7 +331,7 @@ async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, D
 }
 
 /// The first of a few names that is free together with its companion.
-async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, DbError> {
+async fn proposal(connection: &mut PgConnection) -> DbResult<Option<String>> {
     let numbered = (2..10).map(|n| format!("portway_{n}"));
     let mut candidates = std::iter::once("portway".to_owned()).chain(numbered);
     let there: Vec<String> =

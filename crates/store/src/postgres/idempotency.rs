@@ -7,7 +7,7 @@ use sqlx::postgres::PgConnection;
 use super::super::records::{Idempotency, ONCE_MILLIS};
 use super::super::state::CreateOutcome;
 use super::super::{KeyDigest, Timestamp};
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::table::{at, digest, moment};
 
 /// The outcome of an earlier request with the same key. Without one, the caller
@@ -15,7 +15,7 @@ use super::table::{at, digest, moment};
 pub(super) async fn claim(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Option<CreateOutcome>, DbError> {
+) -> DbResult<Option<CreateOutcome>> {
     let now = moment(Timestamp::now());
     let forgotten = forgotten(now);
     let mine = sqlx::query(
@@ -45,7 +45,7 @@ pub(super) async fn claim(
 pub(super) async fn find(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Option<CreateOutcome>, DbError> {
+) -> DbResult<Option<CreateOutcome>> {
     let row = sqlx::query(
         "select body, made, (extract(epoch from created_at) * 1000)::bigint as created_at \
          from mcp_idempotency where key = $1",
@@ -73,7 +73,7 @@ pub(super) async fn keep(
     connection: &mut PgConnection,
     key: &KeyDigest,
     made: i64,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     sqlx::query("update mcp_idempotency set made = $2 where key = $1")
         .bind(&key.as_bytes()[..])
         .bind(made)
@@ -83,7 +83,7 @@ pub(super) async fn keep(
 }
 
 /// Deletes a few keys that are too old, and skips rows that others have locked.
-async fn forget(connection: &mut PgConnection, before: i64) -> Result<(), DbError> {
+async fn forget(connection: &mut PgConnection, before: i64) -> DbResult<()> {
     sqlx::query(
         "delete from mcp_idempotency where key in ( \
          select key from mcp_idempotency where created_at <= to_timestamp($1 / 1000.0) \

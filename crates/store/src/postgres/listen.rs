@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::super::records::EntryId;
 use super::super::{StoreChange, StoreErrorKind, Timestamp};
 use super::database::{Database, LIMIT, OperationKind, USE, within};
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::mirror::Mirror;
 use super::table::moment;
 
@@ -38,7 +38,7 @@ enum ListenerLoss {
     Silent(u64),
 }
 
-pub(super) async fn listen(database: &Database) -> Result<PgListener, DbError> {
+pub(super) async fn listen(database: &Database) -> DbResult<PgListener> {
     let making = async {
         let mut listener = PgListener::connect_with(&database.pool_of_one()).await?;
         listener.eager_reconnect(false);
@@ -50,10 +50,7 @@ pub(super) async fn listen(database: &Database) -> Result<PgListener, DbError> {
 
 /// Checks whether notifications arrive here at all: a transaction pooler
 /// accepts LISTEN and delivers nothing.
-pub(super) async fn self_test(
-    database: &Database,
-    listener: &mut PgListener,
-) -> Result<(), DbError> {
+pub(super) async fn self_test(database: &Database, listener: &mut PgListener) -> DbResult<()> {
     let mut other = database.connect().await?;
     let notify = format!(
         "notify {}, '{} test'",
@@ -213,10 +210,7 @@ impl MirrorKeeper {
 }
 
 /// Writes the times of last use; sends no notification.
-async fn note_last_use(
-    tx: &mut PgConnection,
-    used: &[(EntryId, Timestamp)],
-) -> Result<(), DbError> {
+async fn note_last_use(tx: &mut PgConnection, used: &[(EntryId, Timestamp)]) -> DbResult<()> {
     let ids: Vec<i64> = used.iter().map(|(id, _)| id.0).collect();
     let moments: Vec<i64> = used.iter().map(|(_, at)| moment(*at)).collect();
     sqlx::query(

@@ -12,7 +12,7 @@ use super::super::backend::{RecordKind, RecordSelection};
 use super::super::records::*;
 use super::super::state::{BoundEntry, CreateOutcome, StoreState};
 use super::super::{KeyDigest, Timestamp};
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::idempotency;
 use super::servers;
 use super::table::{self, RecordTable, at, columns};
@@ -37,7 +37,7 @@ pub(super) async fn load(
     connection: &mut PgConnection,
     needs: &RecordSelection,
     intent: Intent,
-) -> Result<StoreState, DbError> {
+) -> DbResult<StoreState> {
     let mut state = StoreState::default();
     let owner = needs.owner.as_deref();
     if let Some((kind, request)) = &needs.create
@@ -125,7 +125,7 @@ async fn create(
     kind: RecordKind,
     request: Option<&Idempotency>,
     state: &mut StoreState,
-) -> Result<bool, DbError> {
+) -> DbResult<bool> {
     if let Some(request) = request
         && let Some(made) = idempotency::claim(connection, request).await?
     {
@@ -158,14 +158,14 @@ async fn create(
     Ok(true)
 }
 
-async fn new_id<R: RecordTable>(connection: &mut PgConnection) -> Result<i64, DbError> {
+async fn new_id<R: RecordTable>(connection: &mut PgConnection) -> DbResult<i64> {
     let ids = new_ids::<R>(connection, 1).await?;
     ids.first()
         .copied()
         .ok_or(DbError::Sql(sqlx::Error::RowNotFound))
 }
 
-async fn new_tools(connection: &mut PgConnection, count: usize) -> Result<Vec<ToolId>, DbError> {
+async fn new_tools(connection: &mut PgConnection, count: usize) -> DbResult<Vec<ToolId>> {
     let ids = new_ids::<ToolRecord>(connection, count).await?;
     Ok(ids.into_iter().map(ToolId).collect())
 }
@@ -173,7 +173,7 @@ async fn new_tools(connection: &mut PgConnection, count: usize) -> Result<Vec<To
 async fn new_ids<R: RecordTable>(
     connection: &mut PgConnection,
     count: usize,
-) -> Result<Vec<i64>, DbError> {
+) -> DbResult<Vec<i64>> {
     let sql = "select nextval(pg_get_serial_sequence($1, 'id')) from generate_series(1, $2)";
     let ids = sqlx::query_scalar(sql)
         .bind(R::NAME)
@@ -186,7 +186,7 @@ async fn bindings(
     connection: &mut PgConnection,
     entry: EntryId,
     state: &mut StoreState,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     let sql = format!(
         "select t.*, b.status, b.bound_at from (select {} from tool) t \
          join (select id as seq, mcp_id, tool_id, status, \
@@ -219,7 +219,7 @@ async fn bound_tool(
     id: ToolId,
     name: Option<&str>,
     state: &mut StoreState,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     let which = "where id = $1 and ($2::text is null or user_id = $2) for update";
     let found = table::select(tx, which, |query| query.bind(id.0).bind(owner)).await?;
     if found.is_empty() {
@@ -259,10 +259,7 @@ async fn bound_tool(
 }
 
 /// Loads what the rules read that make an entry of an old record.
-pub(super) async fn conversion(
-    tx: &mut PgConnection,
-    record: &Instance,
-) -> Result<StoreState, DbError> {
+pub(super) async fn conversion(tx: &mut PgConnection, record: &Instance) -> DbResult<StoreState> {
     let needs = RecordSelection {
         create: Some((RecordKind::Entry, None)),
         instance: Some(record.key.digest.into()),

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
 use super::super::{Grant, GrantDirectory, KeyDigest, StoreChange, StoreErrorKind};
 use super::database::{Database, LONG, OperationKind};
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::table::{self, RecordTable, columns};
 
 /// The number of requests that may wait for a read.
@@ -287,7 +287,7 @@ struct LoadedGrants {
     tools: Vec<ToolRecord>,
 }
 
-async fn load(database: &Arc<Database>, few: EntrySelection) -> Result<LoadedGrants, DbError> {
+async fn load(database: &Arc<Database>, few: EntrySelection) -> DbResult<LoadedGrants> {
     let limit = if few.is_some() { READ } else { LONG };
     let run = database.run(limit, OperationKind::Test, move |connection| {
         Box::pin(select(connection, few.clone()))
@@ -295,10 +295,7 @@ async fn load(database: &Arc<Database>, few: EntrySelection) -> Result<LoadedGra
     run.await
 }
 
-async fn select(
-    connection: &mut PgConnection,
-    few: EntrySelection,
-) -> Result<LoadedGrants, DbError> {
+async fn select(connection: &mut PgConnection, few: EntrySelection) -> DbResult<LoadedGrants> {
     let Some((ids, keys)) = few else {
         // In a transaction, so that the longer limit ends with it.
         let mut whole = connection.begin().await?;
@@ -319,10 +316,7 @@ async fn select(
 
 /// Reads the tools after the entries, so they may be newer. The process that
 /// changed one meanwhile has its entries read again.
-async fn with_their_tools(
-    connection: &mut PgConnection,
-    rows: &[PgRow],
-) -> Result<LoadedGrants, DbError> {
+async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> DbResult<LoadedGrants> {
     let entries: Vec<_> = rows.iter().map(with_tools).collect::<Result<_, _>>()?;
     let wanted: BTreeSet<i64> = entries
         .iter()
@@ -337,7 +331,7 @@ async fn with_their_tools(
     Ok(LoadedGrants { entries, tools })
 }
 
-fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), DbError> {
+fn with_tools(row: &PgRow) -> DbResult<(Entry, Vec<(ToolId, bool)>)> {
     let tools: Vec<i64> = row.try_get("tools")?;
     let off: Vec<i64> = row.try_get("off")?;
     let tools = tools.into_iter().map(|id| (ToolId(id), true));

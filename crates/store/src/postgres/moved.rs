@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnection;
 
 use super::super::Timestamp;
 use super::super::records::EntryId;
-use super::fault::DbError;
+use super::fault::DbResult;
 use super::table::moment;
 
 /// Returns the entries that it affects.
@@ -13,7 +13,7 @@ pub(super) async fn server_moved(
     tx: &mut PgConnection,
     from: &str,
     to: Option<&str>,
-) -> Result<((), Vec<EntryId>), DbError> {
+) -> DbResult<((), Vec<EntryId>)> {
     let mut entries: Vec<i64> = sqlx::query_scalar(
         "select b.mcp_id from mcp_binding b \
          join tool t on t.id = b.tool_id where t.server = $1",
@@ -56,7 +56,7 @@ pub(super) async fn server_moved(
     Ok(((), entries.into_iter().map(EntryId).collect()))
 }
 
-async fn record_moved(tx: &mut PgConnection, from: &str, to: Option<&str>) -> Result<(), DbError> {
+async fn record_moved(tx: &mut PgConnection, from: &str, to: Option<&str>) -> DbResult<()> {
     let Some(to) = to else {
         let gone = sqlx::query("delete from mcp_server where name = $1").bind(from);
         gone.execute(tx).await?;

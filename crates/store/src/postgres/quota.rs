@@ -4,11 +4,11 @@ use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
 use super::super::quota::{self, NAMES, Quota, Usage};
-use super::fault::DbError;
+use super::fault::DbResult;
 
 /// The usage before a write. Near a limit, other writes of the same user wait
 /// until this one is over: two at once would each see only their own records.
-pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage, DbError> {
+pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> DbResult<Usage> {
     let Some((owner, limits)) = quota else {
         return Ok(Usage::default());
     };
@@ -23,7 +23,7 @@ pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage
     usage(tx, owner).await
 }
 
-async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, DbError> {
+async fn usage(tx: &mut PgConnection, owner: &str) -> DbResult<Usage> {
     let row = sqlx::query(
         "select tools.count + old.count as records, entries.count as entries, \
          bound.count as bindings, tools.bytes + old.bytes + entries.bytes as bytes from \

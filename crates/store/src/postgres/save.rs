@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnection, PgQueryResult};
 
 use super::super::records::*;
 use super::super::state::{BoundEntry, Step, StoreState};
-use super::fault::{DbError, written};
+use super::fault::{DbError, DbResult, written};
 use super::table::{self, moment};
 use super::{idempotency, servers};
 
@@ -15,7 +15,7 @@ pub(super) async fn save(
     tx: &mut PgConnection,
     before: &StoreState,
     steps: &[Step],
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     let deleted = |step: &Step| match step {
         Step::NoTool(id) => Some(*id),
         _ => None,
@@ -53,7 +53,7 @@ async fn save_entry(
     steps: &[Step],
     held: &BoundEntry,
     deleted: &HashSet<ToolId>,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     let entry = &held.entry;
     let known = before.entries.get(&entry.id);
     match known {
@@ -134,7 +134,7 @@ async fn all_written(
     tools: &[i64],
     done: &PgQueryResult,
     expected: u64,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     if done.rows_affected() == tools.len() as u64 {
         return Ok(());
     }

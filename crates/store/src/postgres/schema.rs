@@ -11,7 +11,7 @@ use super::super::StoreErrorKind;
 use super::super::examine::DatabaseReport;
 use super::super::records::{Entry, Instance, ToolRecord};
 use super::database::within;
-use super::fault::DbError;
+use super::fault::{DbError, DbResult};
 use super::foreign;
 use super::namespace::Namespace;
 use super::table::{RecordTable, columns};
@@ -66,10 +66,7 @@ fn shapes() -> Vec<(&'static str, String)> {
 
 /// Brings the tables up to date, all or nothing. A user without the rights for
 /// that is fine where another user has done it.
-pub(super) async fn prepare(
-    connection: &mut PgConnection,
-    namespace: &Namespace,
-) -> Result<(), DbError> {
+pub(super) async fn prepare(connection: &mut PgConnection, namespace: &Namespace) -> DbResult<()> {
     match within(MIGRATE, in_one_go(connection, namespace)).await {
         // The cause matters more than the missing tables.
         Err(fault) if forbidden(&fault) => shape(connection).await.map_err(|_| fault),
@@ -78,7 +75,7 @@ pub(super) async fn prepare(
 }
 
 /// In one transaction, so that a failed start has changed nothing.
-async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), DbError> {
+async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> DbResult<()> {
     let mut whole = connection.begin().await?;
     whole
         .execute("set local lock_timeout = '20s'; set local client_min_messages = 'warning'")
@@ -95,7 +92,7 @@ async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Resu
     Ok(())
 }
 
-async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), DbError> {
+async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> DbResult<()> {
     let there: bool = sqlx::query_scalar("select to_regnamespace(quote_ident($1)) is not null")
         .bind(namespace.schema())
         .fetch_one(&mut *connection)
@@ -137,7 +134,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
 pub(super) async fn examine(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<DatabaseReport, DbError> {
+) -> DbResult<DatabaseReport> {
     let looking = async {
         let clock = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
         let millis: i64 = sqlx::query_scalar(clock)
@@ -178,7 +175,7 @@ fn forbidden(fault: &DbError) -> bool {
     fault.code().as_deref() == Some("42501")
 }
 
-async fn shape(connection: &mut PgConnection) -> Result<(), DbError> {
+async fn shape(connection: &mut PgConnection) -> DbResult<()> {
     for (table, columns) in shapes() {
         let select = AssertSqlSafe(format!("select {columns} from {table} limit 0"));
         if let Err(error) = connection.execute(select).await {

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::super::{DefinitionChange, ServerRecord};
-use super::fault::{DbError, written};
+use super::fault::{DbError, DbResult, written};
 use super::table::{at, moment};
 use config::ServerName;
 
@@ -16,7 +16,7 @@ pub(super) async fn select(
     connection: &mut PgConnection,
     names: Option<&[ServerName]>,
     lock: &str,
-) -> Result<Vec<ServerRecord>, DbError> {
+) -> DbResult<Vec<ServerRecord>> {
     let names = names.map(|names| names.iter().map(ServerName::as_str).collect::<Vec<_>>());
     let sql = format!(
         "select id, name, run, asks, (extract(epoch from created_at) * 1000)::bigint as created_at \
@@ -30,7 +30,7 @@ pub(super) async fn select(
         .collect()
 }
 
-fn record(row: &PgRow) -> Result<ServerRecord, DbError> {
+fn record(row: &PgRow) -> DbResult<ServerRecord> {
     let name: &str = row.try_get("name")?;
     let name =
         ServerName::parse(name).map_err(|error| DbError::Sql(sqlx::Error::Decode(error.into())))?;
@@ -43,7 +43,7 @@ fn record(row: &PgRow) -> Result<ServerRecord, DbError> {
     })
 }
 
-pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Result<(), DbError> {
+pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> DbResult<()> {
     if records.is_empty() {
         return Ok(());
     }
@@ -73,14 +73,14 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Res
     written(&done)
 }
 
-pub(super) async fn delete(tx: &mut PgConnection, id: Uuid) -> Result<(), DbError> {
+pub(super) async fn delete(tx: &mut PgConnection, id: Uuid) -> DbResult<()> {
     let delete = sqlx::query("delete from mcp_server where id = $1").bind(id);
     written(&delete.execute(tx).await?)
 }
 
 pub(super) async fn definitions(
     connection: &mut PgConnection,
-) -> Result<BTreeMap<String, String>, DbError> {
+) -> DbResult<BTreeMap<String, String>> {
     let rows: Vec<(String, String)> =
         sqlx::query_as("select name, definition::text from mcp_server_definition")
             .fetch_all(connection)
@@ -90,10 +90,7 @@ pub(super) async fn definitions(
 
 /// False if a definition differs from `found`. Compares all before it changes
 /// any; the primary key catches a transaction in between.
-pub(super) async fn define(
-    tx: &mut PgConnection,
-    changes: &[DefinitionChange],
-) -> Result<bool, DbError> {
+pub(super) async fn define(tx: &mut PgConnection, changes: &[DefinitionChange]) -> DbResult<bool> {
     let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
     let rows: Vec<(String, String)> = sqlx::query_as(
         "select name, definition::text from mcp_server_definition \

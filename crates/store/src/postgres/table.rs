@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::super::records::*;
 use super::super::state::StoreState;
 use super::super::{KeyDigest, Timestamp};
-use super::fault::{DbError, written};
+use super::fault::{DbResult, written};
 use config::filters::Filter;
 
 pub(super) type PgQuery = Query<'static, Postgres, PgArguments>;
@@ -204,7 +204,7 @@ pub(super) async fn select<R: RecordTable>(
     connection: &mut PgConnection,
     which: &str,
     bind: impl FnOnce(PgQuery) -> PgQuery,
-) -> Result<Vec<R>, DbError> {
+) -> DbResult<Vec<R>> {
     let sql = format!("select {} from {} {which}", columns::<R>(), R::NAME);
     let rows = bind(sqlx::query(AssertSqlSafe(sql)))
         .fetch_all(connection)
@@ -212,10 +212,7 @@ pub(super) async fn select<R: RecordTable>(
     Ok(rows.iter().map(R::from_row).collect::<Result<_, _>>()?)
 }
 
-pub(super) async fn insert<R: RecordTable>(
-    tx: &mut PgConnection,
-    record: &R,
-) -> Result<(), DbError> {
+pub(super) async fn insert<R: RecordTable>(tx: &mut PgConnection, record: &R) -> DbResult<()> {
     let (mut names, mut values) = ("id".to_owned(), "$1".to_owned());
     for (column, number) in all_columns::<R>().zip(2..) {
         names = names + ", " + column;
@@ -227,10 +224,7 @@ pub(super) async fn insert<R: RecordTable>(
     written(&query.execute(tx).await?)
 }
 
-pub(super) async fn update<R: RecordTable>(
-    tx: &mut PgConnection,
-    record: &R,
-) -> Result<(), DbError> {
+pub(super) async fn update<R: RecordTable>(tx: &mut PgConnection, record: &R) -> DbResult<()> {
     let set = R::COLUMNS.split(", ").zip(2..);
     let set: Vec<String> = set
         .map(|(column, number)| format!("{column} = {}", value(column, number)))
@@ -240,7 +234,7 @@ pub(super) async fn update<R: RecordTable>(
     written(&record.bind(query).execute(tx).await?)
 }
 
-pub(super) async fn delete<R: RecordTable>(tx: &mut PgConnection, id: i64) -> Result<(), DbError> {
+pub(super) async fn delete<R: RecordTable>(tx: &mut PgConnection, id: i64) -> DbResult<()> {
     let sql = format!("delete from {} where id = $1", R::NAME);
     let query = sqlx::query(AssertSqlSafe(sql)).bind(id);
     written(&query.execute(tx).await?)
@@ -251,7 +245,7 @@ pub(super) async fn list<R: RecordTable>(
     connection: &mut PgConnection,
     owner: Option<&str>,
     page: Page,
-) -> Result<Listing<R>, DbError> {
+) -> DbResult<Listing<R>> {
     let (columns, table) = (columns::<R>(), R::NAME);
     let sql = format!(
         "select counted.total, page.* from \
