@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
@@ -91,7 +91,7 @@ async fn call(args: &CallArgs, environment: &Environment) -> CommandResult {
 }
 
 /// The final result, after all input requests of the server are answered.
-async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure> {
+async fn finished(exchange: &mut Exchange<'_>) -> CliResult<Box<RawValue>> {
     let mut answers = CallInput::default();
     for _ in 0..ROUNDS {
         let result = exchange.round(&answers).await?;
@@ -112,10 +112,7 @@ async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure>
 }
 
 /// The requests, each replaced by its answer.
-async fn answer(
-    server: &str,
-    mut requests: Map<String, Value>,
-) -> Result<Map<String, Value>, Failure> {
+async fn answer(server: &str, mut requests: Map<String, Value>) -> CliResult<Map<String, Value>> {
     for request in requests.values_mut() {
         let method = request["method"].as_str().unwrap_or_default();
         if method != "elicitation/create" {

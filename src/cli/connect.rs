@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Environment;
-use super::failure::{CommandResult, DENIED, Failure};
+use super::failure::{CliResult, CommandResult, DENIED};
 use super::remote::RemoteArgs;
 use super::terminal::note;
 use config::Secret;
@@ -101,7 +101,7 @@ pub(super) async fn main(args: &ConnectArgs, environment: &Environment) -> Comma
 
 /// Registers this client, so that a gateway which runs only for its clients
 /// does not exit. Waits for a gateway that is just exiting.
-async fn join(plan: &ConnectPlan) -> Result<Option<Presence>, Failure> {
+async fn join(plan: &ConnectPlan) -> CliResult<Option<Presence>> {
     if !plan.has_directory() {
         return Ok(None);
     }

@@ -16,8 +16,10 @@ pub(super) const NOT_RUNNING: u8 = 3;
 /// The exit code for a missing or a wrong token.
 pub(super) const DENIED: u8 = 4;
 
+pub(super) type CliResult<T> = Result<T, Failure>;
+
 /// The exit code of a command, or the error that ended it.
-pub(super) type CommandResult = Result<ExitCode, Failure>;
+pub(super) type CommandResult = CliResult<ExitCode>;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::terminal::Terminal;
 use config::Problem;
 use fleet::registry::{ConfigPlan, LoadedSources, SourceFiles};
@@ -40,7 +40,7 @@ pub struct PlanArgs {
 }
 
 /// The canonical path of a project.
-pub(super) fn project(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn project(path: &Path) -> CliResult<PathBuf> {
     let found = path.canonicalize();
     found.map_err(|error| Failure::usage(format!("--project: {}: {error}", path.display())))
 }
@@ -67,14 +67,14 @@ pub(super) fn sources(project: PathBuf, environment: &Environment) -> SourceFile
     SourceFiles::new(project, environment.get("HOME").map(Into::into))
 }
 
-fn files(given: Option<&Path>, environment: &Environment) -> Result<SourceFiles, Failure> {
+fn files(given: Option<&Path>, environment: &Environment) -> CliResult<SourceFiles> {
     let project = project(given.unwrap_or(Path::new(".")))?;
     Ok(sources(project, environment))
 }
 
 /// The files with a candidate in place of `.mcp.json`. The owner and mode of
 /// the candidate are not checked: they matter only at the final path.
-fn candidate(files: &SourceFiles, path: &Path) -> Result<(SourceFiles, LoadedSources), Failure> {
+fn candidate(files: &SourceFiles, path: &Path) -> CliResult<(SourceFiles, LoadedSources)> {
     let bytes = std::fs::read(path)
         .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     let files = files.with_mcp_at(path);

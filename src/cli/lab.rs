@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::remote::RemoteArgs;
 use super::terminal::Terminal;
 use config::view;
@@ -78,7 +78,7 @@ pub(super) async fn main(args: &LabArgs, environment: &Environment) -> CommandRe
     out.done(report.is_fine())
 }
 
-fn experiment(args: &LabArgs, environment: &Environment) -> Result<Experiment, Failure> {
+fn experiment(args: &LabArgs, environment: &Environment) -> CliResult<Experiment> {
     let call = requested_call(args)?;
     let (name, spec, project) = target::find(args, environment)?;
     let remote = RemoteArgs {
@@ -103,7 +103,7 @@ fn experiment(args: &LabArgs, environment: &Environment) -> Result<Experiment, F
     })
 }
 
-fn requested_call(args: &LabArgs) -> Result<Option<(String, Value)>, Failure> {
+fn requested_call(args: &LabArgs) -> CliResult<Option<(String, Value)>> {
     let [name, text] = &args.call[..] else {
         return Ok(None);
     };

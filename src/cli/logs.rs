@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
 use super::terminal::{Terminal, Tint, note, safe};
@@ -59,7 +59,7 @@ pub(super) async fn main(args: &LogsArgs, environment: &Environment) -> CommandR
     out.done(true)
 }
 
-async fn recent(args: &LogsArgs, remote: &Remote) -> Result<Vec<Value>, Failure> {
+async fn recent(args: &LogsArgs, remote: &Remote) -> CliResult<Vec<Value>> {
     let limit = match args.since {
         Some(_) => ALL,
         None => args.lines,
@@ -72,12 +72,7 @@ async fn recent(args: &LogsArgs, remote: &Remote) -> Result<Vec<Value>, Failure>
     Ok(lines.split_off(extra))
 }
 
-async fn read(
-    remote: &Remote,
-    args: &LogsArgs,
-    from: u64,
-    limit: u64,
-) -> Result<Vec<Value>, Failure> {
+async fn read(remote: &Remote, args: &LogsArgs, from: u64, limit: u64) -> CliResult<Vec<Value>> {
     let path = format!("{}/logs?from={from}&limit={limit}", path_of(&args.name));
     match remote.get(&path).await? {
         Value::Array(lines) => Ok(lines),
@@ -107,7 +102,7 @@ async fn follow(
     mut remote: Remote,
     mut last: Option<LastLine>,
     out: &mut Terminal,
-) -> Result<(), Failure> {
+) -> CliResult<()> {
     let mut lost = false;
     while out.is_read() {
         match fresh(args, &remote, last).await {
@@ -139,7 +134,7 @@ async fn follow(
 }
 
 /// A restarted gateway may have another address, which it publishes itself.
-fn again(args: &LogsArgs, environment: &Environment, known: Remote) -> Result<Remote, Failure> {
+fn again(args: &LogsArgs, environment: &Environment, known: Remote) -> CliResult<Remote> {
     let found = Remote::new(&args.ask.remote, environment)?;
     // Otherwise the program at the default port is another gateway.
     let same = found.is_at_home() || !known.is_at_home();
@@ -148,11 +143,7 @@ fn again(args: &LogsArgs, environment: &Environment, known: Remote) -> Result<Re
 
 /// The lines after `last`. Requests that line too: if it is missing, the
 /// gateway has restarted and counts from 0 again.
-async fn fresh(
-    args: &LogsArgs,
-    remote: &Remote,
-    last: Option<LastLine>,
-) -> Result<Vec<Value>, Failure> {
+async fn fresh(args: &LogsArgs, remote: &Remote, last: Option<LastLine>) -> CliResult<Vec<Value>> {
     let Some(last) = last else {
         return read(remote, args, 0, ALL).await;
     };

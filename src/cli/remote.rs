@@ -14,7 +14,7 @@ use url::Url;
 use self::address::{base, check_holder, is_local};
 pub(super) use self::address::{below, endpoint, reached, segment};
 use super::Environment;
-use super::failure::Failure;
+use super::failure::{CliResult, Failure};
 use super::terminal::Terminal;
 use config::Secret;
 use config::settings::{ServeOptions, Settings};
@@ -61,7 +61,7 @@ pub(super) struct AskArgs {
 
 impl AskArgs {
     /// The gateway to ask, and the output for its answer.
-    pub(super) fn open(&self, environment: &Environment) -> Result<(Remote, Terminal), Failure> {
+    pub(super) fn open(&self, environment: &Environment) -> CliResult<(Remote, Terminal)> {
         let remote = Remote::new(&self.remote, environment)?;
         Ok((remote, Terminal::new(environment)))
     }
@@ -95,7 +95,7 @@ enum AddressSource {
 }
 
 impl Remote {
-    pub(super) fn new(args: &RemoteArgs, environment: &Environment) -> Result<Remote, Failure> {
+    pub(super) fn new(args: &RemoteArgs, environment: &Environment) -> CliResult<Remote> {
         let settings = args.settings(environment)?;
         // Read first: a later start must not be taken for this one.
         let stamp = store::address_stamp(&settings.data_dir);
@@ -163,7 +163,7 @@ impl Remote {
     }
 
     /// The health of the gateway. Sends no credential.
-    pub(super) async fn health(&self) -> Result<Value, Failure> {
+    pub(super) async fn health(&self) -> CliResult<Value> {
         let uri = self.uri("/healthz")?;
         let answer = async {
             let sent = self
@@ -199,11 +199,11 @@ impl Remote {
         self.token.as_ref().or(self.given_token.as_ref())
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
+    pub(super) async fn get(&self, path: &str) -> CliResult<Value> {
         self.ask(Method::GET, path, None).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> CliResult<Value> {
         self.ask(Method::POST, path, Some(body)).await
     }
 
@@ -213,7 +213,7 @@ impl Remote {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Failure> {
+    ) -> CliResult<Value> {
         self.ask_within(PATIENCE, method, path, body).await
     }
 
@@ -224,7 +224,7 @@ impl Remote {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Failure> {
+    ) -> CliResult<Value> {
         let body = body.map(ToString::to_string).unwrap_or_default();
         let answer = async {
             let sent = self.send(method, path, Headers::new(), body.into());
@@ -239,7 +239,7 @@ impl Remote {
         self.within(limit, answer).await
     }
 
-    fn uri(&self, path: &str) -> Result<Uri, Failure> {
+    fn uri(&self, path: &str) -> CliResult<Uri> {
         Uri::try_from(format!("{}{path}", self.url()))
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))
     }
@@ -251,7 +251,7 @@ impl Remote {
         path: &str,
         mut headers: Headers,
         body: Bytes,
-    ) -> Result<Response<ResponseBody>, Failure> {
+    ) -> CliResult<Response<ResponseBody>> {
         let uri = self.uri(path)?;
         headers.add(&header::ACCEPT, &BOTH);
         if !body.is_empty() {
@@ -293,7 +293,7 @@ impl Remote {
         }
     }
 
-    async fn read(&self, response: Response<ResponseBody>) -> Result<Value, Failure> {
+    async fn read(&self, response: Response<ResponseBody>) -> CliResult<Value> {
         let bytes = self.bytes(response).await?;
         if bytes.is_empty() {
             return Ok(Value::Null);
@@ -302,7 +302,7 @@ impl Remote {
     }
 
     /// The body of a response, unparsed.
-    pub(super) async fn bytes(&self, response: Response<ResponseBody>) -> Result<Bytes, Failure> {
+    pub(super) async fn bytes(&self, response: Response<ResponseBody>) -> CliResult<Bytes> {
         let body = response.into_body().collect(LARGEST).await;
         body.map_err(|error| Failure::unreachable(self.url(), error))
     }
@@ -319,8 +319,8 @@ impl Remote {
     async fn within(
         &self,
         limit: Duration,
-        answer: impl Future<Output = Result<Value, Failure>>,
-    ) -> Result<Value, Failure> {
+        answer: impl Future<Output = CliResult<Value>>,
+    ) -> CliResult<Value> {
         match tokio::time::timeout(limit, answer).await {
             Ok(answer) => answer,
             Err(_) => {
@@ -340,7 +340,7 @@ impl Remote {
 
 impl RemoteArgs {
     /// The settings that the gateway would use here.
-    pub(super) fn settings(&self, environment: &Environment) -> Result<Settings, Failure> {
+    pub(super) fn settings(&self, environment: &Environment) -> CliResult<Settings> {
         let options = ServeOptions {
             project: self.project.clone(),
             data_dir: self.data_dir.clone(),

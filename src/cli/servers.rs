@@ -6,7 +6,7 @@ mod ls;
 
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::failure::CliResult;
 use super::remote::{Remote, segment};
 use super::terminal::{Terminal, Tint, in_one_line};
 use lab::counted;
@@ -21,7 +21,7 @@ pub(super) fn path_of(name: &str) -> String {
 }
 
 /// All servers, as the API lists them.
-pub(super) async fn list(remote: &Remote) -> Result<Vec<Value>, Failure> {
+pub(super) async fn list(remote: &Remote) -> CliResult<Vec<Value>> {
     match remote.get("/api/mcp/servers").await? {
         Value::Array(servers) => Ok(servers),
         _ => Err(remote.stranger()),

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 pub(super) use table::{Cell, Table, blank, clip, clip_inside, in_one_line};
 use upstream::printable;
 
@@ -215,7 +215,7 @@ pub(super) fn is_attended() -> bool {
 }
 
 /// Asks before something is lost. Without a terminal `--yes` is required.
-pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
+pub(super) fn confirm(question: &str, yes: bool) -> CliResult<bool> {
     if yes {
         return Ok(true);
     }

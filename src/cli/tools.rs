@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::remote::{AskArgs, Remote};
 use super::servers::{items, path_of, text};
 use super::terminal::{Table, note};
@@ -79,18 +79,18 @@ impl ToolsArgs {
     }
 }
 
-async fn listed(remote: &Remote, format: &str) -> Result<Value, Failure> {
+async fn listed(remote: &Remote, format: &str) -> CliResult<Value> {
     remote.get(&format!("/api/mcp/tools?format={format}")).await
 }
 
 /// The tools of all servers, as the API lists them: under the names for models,
 /// each with its server and its own name.
-pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
+pub(super) async fn all(remote: &Remote) -> CliResult<Vec<Value>> {
     Ok(items(&listed(remote, MCP).await?["tools"]).to_vec())
 }
 
 /// The server and the tool in `server:tool`.
-pub(super) fn split(typed: &str) -> Result<(&str, &str), Failure> {
+pub(super) fn split(typed: &str) -> CliResult<(&str, &str)> {
     match typed.split_once(':') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server, tool)),
         _ => Err(Failure::usage(format!("`{typed}` is not server:tool"))),

@@ -5,7 +5,7 @@ use std::io::Read;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::servers::items;
 
 /// Portway accepts no larger arguments.
@@ -17,7 +17,7 @@ pub(super) enum TypedArguments {
     Pairs(Vec<(String, String)>),
 }
 
-pub(super) fn read(given: &[String]) -> Result<TypedArguments, Failure> {
+pub(super) fn read(given: &[String]) -> CliResult<TypedArguments> {
     match given {
         [only] if only == "-" => whole("stdin", &text_of("stdin", std::io::stdin().lock())?),
         [only] if only.starts_with('@') => {
@@ -40,7 +40,7 @@ pub(super) fn read(given: &[String]) -> Result<TypedArguments, Failure> {
     }
 }
 
-fn text_of(place: &str, from: impl Read) -> Result<String, Failure> {
+fn text_of(place: &str, from: impl Read) -> CliResult<String> {
     let mut text = String::new();
     match from.take(LARGEST + 1).read_to_string(&mut text) {
         Ok(_) if text.len() as u64 > LARGEST => {
@@ -51,7 +51,7 @@ fn text_of(place: &str, from: impl Read) -> Result<String, Failure> {
     }
 }
 
-fn whole(place: &str, text: &str) -> Result<TypedArguments, Failure> {
+fn whole(place: &str, text: &str) -> CliResult<TypedArguments> {
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("{place}: not JSON: {error}")))?;
     if !wire::object::is_object(&raw) {
@@ -62,7 +62,7 @@ fn whole(place: &str, text: &str) -> Result<TypedArguments, Failure> {
 }
 
 impl TypedArguments {
-    pub(super) fn for_schema(self, schema: &Value) -> Result<Box<RawValue>, Failure> {
+    pub(super) fn for_schema(self, schema: &Value) -> CliResult<Box<RawValue>> {
         let object = match self {
             TypedArguments::Whole(raw) => return Ok(raw),
             TypedArguments::Pairs(pairs) => typed(&pairs, schema).map_err(Failure::usage)?,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::progress::ProgressLine;
 use super::target::CallTarget;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::{LARGEST, Remote};
 use upstream::{Events, Headers, ResponseBody, StreamError, ToolHeaders, UpstreamCall};
 use wire::{MODERN, Message, Outcome, RpcError, object};
@@ -50,7 +50,7 @@ struct ToolCallParams<'a> {
 }
 
 impl Exchange<'_> {
-    pub(super) async fn round(&mut self, answers: &CallInput) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn round(&mut self, answers: &CallInput) -> CliResult<Box<RawValue>> {
         let limit = self.limit;
         let server = self.target.server.clone();
         let work = async {
@@ -69,7 +69,7 @@ impl Exchange<'_> {
         outcome
     }
 
-    async fn send(&mut self, answers: &CallInput) -> Result<Response<ResponseBody>, Failure> {
+    async fn send(&mut self, answers: &CallInput) -> CliResult<Response<ResponseBody>> {
         self.sent += 1;
         let params = to_raw_value(&ToolCallParams {
             name: &self.target.name,
@@ -97,7 +97,7 @@ impl Exchange<'_> {
     }
 
     /// The headers that repeat parts of the request, as the tool's schema says.
-    fn headers(&self, params: &RawValue) -> Result<Headers, Failure> {
+    fn headers(&self, params: &RawValue) -> CliResult<Headers> {
         let CallTarget { name, schema, .. } = self.target;
         let list = json!({"tools": [{"name": name, "inputSchema": schema}]});
         let tools = ToolHeaders::default();
@@ -111,12 +111,12 @@ impl Exchange<'_> {
         }
     }
 
-    async fn quiet<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn quiet<T>(&self, work: impl Future<Output = T>) -> CliResult<T> {
         let waited = tokio::time::timeout(SILENCE, work).await;
         waited.map_err(|_| Failure::unreachable(self.remote.url(), StreamError::Silent(SILENCE)))
     }
 
-    async fn result(&mut self, response: Response<ResponseBody>) -> Result<Box<RawValue>, Failure> {
+    async fn result(&mut self, response: Response<ResponseBody>) -> CliResult<Box<RawValue>> {
         let status = response.status();
         if !upstream::is_event_stream(response.headers()) {
             let body = self.quiet(self.remote.bytes(response)).await??;
@@ -155,7 +155,7 @@ impl Exchange<'_> {
     }
 
     /// The result, if the message is the response; notifications are shown.
-    fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
+    fn message(&mut self, json: &[u8]) -> CliResult<Option<Box<RawValue>>> {
         match wire::parse_upstream(json) {
             Ok(Message::Response { outcome, .. }) => match outcome {
                 Outcome::Result(result) => return Ok(Some(object::raw(result.into()))),
@@ -185,7 +185,7 @@ fn refusal(error: &RpcError) -> Failure {
 }
 
 /// The input requests of a result that is not complete yet.
-pub(super) fn asked(result: &RawValue) -> Result<Option<CallInput>, Failure> {
+pub(super) fn asked(result: &RawValue) -> CliResult<Option<CallInput>> {
     let kind = object::member(result, "resultType").and_then(object::text);
     match kind.as_deref() {
         None | Some("complete") => return Ok(None),

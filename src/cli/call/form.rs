@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::arguments::plain;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::servers::{items, text};
 use crate::cli::terminal::{note, safe};
 
@@ -22,7 +22,7 @@ pub(super) fn declined(server: &str, params: &Value) -> Value {
     json!({"action": "decline"})
 }
 
-pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> {
+pub(super) async fn ask(server: &str, params: &Value) -> CliResult<Value> {
     // Indented, so that no line of it looks like a line of Portway.
     let message = text(params, "message").replace('\n', "\n  ");
     say(&format!("The server {server} asks: {message}"));
@@ -50,7 +50,7 @@ pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> 
 }
 
 /// The fields one after the other; `None` if the user cancelled.
-async fn filled(schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
+async fn filled(schema: &Value) -> CliResult<Option<Map<String, Value>>> {
     let mut content = Map::new();
     let required = items(&schema["required"]);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
@@ -72,7 +72,7 @@ enum FieldAnswer {
     GaveUp,
 }
 
-async fn field_of(name: &str, field: &Value, needed: bool) -> Result<FieldAnswer, Failure> {
+async fn field_of(name: &str, field: &Value, needed: bool) -> CliResult<FieldAnswer> {
     let prompt = prompt(name, field, needed);
     for _ in 0..TRIES {
         let Some(given) = line(&prompt).await? else {
@@ -196,7 +196,7 @@ fn say(text: &str) {
 
 /// One line of input; `None` at its end. A thread of its own reads: the read
 /// may still block when the program exits, and must not delay the exit.
-async fn line(prompt: &str) -> Result<Option<String>, Failure> {
+async fn line(prompt: &str) -> CliResult<Option<String>> {
     let mut stderr = std::io::stderr();
     let _ = write!(stderr, "{}", safe(prompt));
     let _ = stderr.flush();

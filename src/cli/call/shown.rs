@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::servers::{items, text};
 use crate::cli::terminal::{Terminal, in_one_line, note, safe};
 use wire::object;
@@ -20,11 +20,7 @@ pub(super) fn is_error(result: &RawValue) -> bool {
     object::member(result, "isError").is_some_and(|raw| raw.get() == "true")
 }
 
-pub(super) fn print(
-    result: &RawValue,
-    dir: Option<&Path>,
-    out: &mut Terminal,
-) -> Result<(), Failure> {
+pub(super) fn print(result: &RawValue, dir: Option<&Path>, out: &mut Terminal) -> CliResult<()> {
     let failed = is_error(result);
     let result: Value = serde_json::from_str(result.get())
         .map_err(|error| Failure::other(format!("the result cannot be read: {error}")))?;
@@ -62,7 +58,7 @@ fn say(text: &str, failed: bool, out: &mut Terminal) {
 }
 
 /// Writes the files without printing their paths.
-pub(super) fn save(result: &RawValue, dir: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn save(result: &RawValue, dir: Option<&Path>) -> CliResult<()> {
     if dir.is_none() {
         return Ok(());
     }
@@ -110,7 +106,7 @@ fn bytes(block: &Value) -> Option<Vec<u8>> {
 
 /// Names the file by its type and position: a name given by the server could be
 /// the path of any file.
-fn write(block: &Value, at: usize, dir: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+fn write(block: &Value, at: usize, dir: Option<&Path>) -> CliResult<Option<PathBuf>> {
     let (Some(dir), Some(bytes)) = (dir, bytes(block)) else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::{Remote, segment};
 use crate::cli::servers::{items, path_of, text};
 use crate::cli::tools;
@@ -19,7 +19,7 @@ pub(super) struct CallTarget {
     pub schema: Value,
 }
 
-pub(super) async fn find(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
+pub(super) async fn find(remote: &Remote, typed: &str) -> CliResult<CallTarget> {
     if !typed.contains(':') {
         return by_name(remote, typed).await;
     }
@@ -27,7 +27,7 @@ pub(super) async fn find(remote: &Remote, typed: &str) -> Result<CallTarget, Fai
     of_server(remote, server, tool).await
 }
 
-async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarget, Failure> {
+async fn of_server(remote: &Remote, server: &str, tool: &str) -> CliResult<CallTarget> {
     let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
         Ok(listed) => listed,
         // A name that is not a configured server may have tools on `/mcp`.
@@ -63,7 +63,7 @@ fn on_front(tool: &Value) -> CallTarget {
 }
 
 /// The tool with a name as on `/mcp`: `mcp_<server>_<tool>`.
-async fn by_name(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
+async fn by_name(remote: &Remote, typed: &str) -> CliResult<CallTarget> {
     let tools = tools::all(remote).await?;
     if let Some(found) = tools.iter().find(|tool| tool["name"] == typed) {
         return Ok(on_front(found));
@@ -89,7 +89,7 @@ async fn missing(
     server: &str,
     tool: &str,
     listed: &[Value],
-) -> Result<Failure, Failure> {
+) -> CliResult<Failure> {
     let record = remote.get(&path_of(server)).await?;
     let status = text(&record, "status");
     if status != "connected" {

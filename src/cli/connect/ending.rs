@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A token that a signal cancels, or the exit of the parent process: another
 /// process may still hold the other end of stdin.
-pub(super) fn stop() -> Result<CancellationToken, Failure> {
+pub(super) fn stop() -> CliResult<CancellationToken> {
     let stop = CancellationToken::new();
     let kinds = [
         SignalKind::terminate(),

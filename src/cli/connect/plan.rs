@@ -12,7 +12,7 @@ use url::Url;
 use super::ConnectArgs;
 use super::gateway_link::settled;
 use crate::cli::Environment;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs, below, endpoint};
 use crate::cli::terminal::note;
 use config::settings::Settings;
@@ -79,10 +79,7 @@ impl GatewayAddress {
 }
 
 impl ConnectPlan {
-    pub(super) fn new(
-        args: &ConnectArgs,
-        environment: &Environment,
-    ) -> Result<ConnectPlan, Failure> {
+    pub(super) fn new(args: &ConnectArgs, environment: &Environment) -> CliResult<ConnectPlan> {
         let settings = args.remote.settings(environment)?;
         let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
         if !explicit && !settings.project.is_dir() {
@@ -115,7 +112,7 @@ impl ConnectPlan {
     }
 
     /// Claims the data directory, or returns why it cannot be used.
-    pub(super) fn claim(&self) -> Result<(), Failure> {
+    pub(super) fn claim(&self) -> CliResult<()> {
         let notes = store::claim(&self.settings).map_err(|error| self.no_directory(&error))?;
         notes.iter().for_each(|text| note(text));
         Ok(())
@@ -139,7 +136,7 @@ impl ConnectPlan {
     }
 
     /// The gateway's address, by the current settings and data directory.
-    pub(super) fn target(&self) -> Result<GatewayAddress, Failure> {
+    pub(super) fn target(&self) -> CliResult<GatewayAddress> {
         // Read first: a later start must not be taken for this one.
         let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
         let remote = Remote::new(&self.remote, &self.environment)?;
@@ -161,7 +158,7 @@ impl ConnectPlan {
         })
     }
 
-    fn headers(&self, remote: &Remote) -> Result<HeaderMap, Failure> {
+    fn headers(&self, remote: &Remote) -> CliResult<HeaderMap> {
         let mut headers = HeaderMap::new();
         let agent = concat!("portway-connect/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
@@ -195,7 +192,7 @@ impl ConnectPlan {
     }
 }
 
-fn place(args: &ConnectArgs, environment: &Environment) -> Result<EndpointChoice, Failure> {
+fn place(args: &ConnectArgs, environment: &Environment) -> CliResult<EndpointChoice> {
     let from_environment = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     let key = args.entry.clone();
     let key = key.or_else(|| from_environment.map(|key| Secret::new(key.trim())));

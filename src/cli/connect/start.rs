@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::gateway_link::ask;
 use super::plan::{ConnectPlan, GatewayAddress};
 use crate::cli::background;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::ENTRY_KEY;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 /// The limit for the stderr of a gateway that cannot start.
 const WORDS: u64 = 4096;
 
-pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> {
+pub(super) async fn find(plan: &ConnectPlan) -> CliResult<GatewayAddress> {
     if plan.fixed {
         let target = plan.target()?;
         return match ask(&target.health).await {
@@ -85,7 +85,7 @@ pub(super) async fn spawn(plan: &ConnectPlan) -> std::io::Result<ChildStderr> {
 }
 
 /// Starts a gateway; returns what it writes to stderr before it exits.
-async fn start(plan: &ConnectPlan) -> Result<JoinHandle<String>, Failure> {
+async fn start(plan: &ConnectPlan) -> CliResult<JoinHandle<String>> {
     let cannot = |error| {
         let project = plan.project.display();
         Failure::other(format!(

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Environment;
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult};
 use super::files::project;
 use super::remote::RemoteArgs;
 use super::terminal::Terminal;
@@ -45,10 +45,7 @@ pub(super) async fn main(args: &DoctorArgs, environment: &Environment) -> Comman
     out.done(bad == 0)
 }
 
-async fn examine(
-    args: &DoctorArgs,
-    environment: &Environment,
-) -> Result<Vec<DoctorSection>, Failure> {
+async fn examine(args: &DoctorArgs, environment: &Environment) -> CliResult<Vec<DoctorSection>> {
     let (settings, wrong) = settings(args, environment)?;
     let files = files::examine(&settings, environment);
     let running = gateway::find(args, &settings, environment).await;
@@ -76,10 +73,7 @@ async fn examine(
 
 /// The settings that `serve` would use. Invalid ones become a finding, and the
 /// other checks run without them.
-fn settings(
-    args: &DoctorArgs,
-    environment: &Environment,
-) -> Result<(Settings, Vec<Finding>), Failure> {
+fn settings(args: &DoctorArgs, environment: &Environment) -> CliResult<(Settings, Vec<Finding>)> {
     let error = match args.remote.settings(environment) {
         Ok(settings) => {
             let todo = "unset it, or correct its name";
@@ -101,7 +95,7 @@ fn settings(
 }
 
 /// The settings with the project's canonical path, as `serve` has it.
-fn resolved(mut settings: Settings) -> Result<Settings, Failure> {
+fn resolved(mut settings: Settings) -> CliResult<Settings> {
     settings.project = project(&settings.project)?;
     Ok(settings)
 }

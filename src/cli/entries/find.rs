@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::Remote;
 use crate::cli::servers::{items, path_of, text};
 use crate::cli::tools;
@@ -17,7 +17,7 @@ const PAGE: usize = 1000;
 const PAGES: usize = 1000;
 
 /// All records of a paged list.
-pub(super) async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
+pub(super) async fn all(remote: &Remote, path: &str) -> CliResult<Vec<Value>> {
     let mut all = Vec::new();
     for _ in 0..PAGES {
         let skip = all.len();
@@ -36,7 +36,7 @@ pub(super) async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failu
 }
 
 /// An entry by its id or its name.
-pub(super) async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure> {
+pub(super) async fn entry(remote: &Remote, typed: &str) -> CliResult<Value> {
     if typed.starts_with(KEY_PREFIX) {
         return Err(Failure::usage(
             "name the entry by its name or id, not by its key: see `portway entries ls`",
@@ -75,7 +75,7 @@ pub(super) async fn bindings(
     tools: &[String],
     names: &[String],
     allow_missing: bool,
-) -> Result<Vec<Value>, Failure> {
+) -> CliResult<Vec<Value>> {
     if !names.is_empty() && names.len() != tools.len() {
         return Err(Failure::usage(format!(
             "--as: give one name for each tool, in their order: {} tools, {} names",
@@ -128,7 +128,7 @@ pub(super) async fn bindings(
 }
 
 /// The tools of a server, or of a name that is no configured server.
-async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure> {
+async fn of_server(remote: &Remote, server: &str) -> CliResult<Vec<String>> {
     let listed = remote.get(&format!("{}/tools", path_of(server))).await;
     let (names, none): (Vec<String>, Failure) = match listed {
         Ok(listed) => {
@@ -157,7 +157,7 @@ pub(super) async fn bound(
     remote: &Remote,
     entry: &Value,
     typed: &[String],
-) -> Result<Vec<Value>, Failure> {
+) -> CliResult<Vec<Value>> {
     let path = format!("{}/bindings", path(entry));
     let mut answer = remote.get(&path).await?;
     let Value::Array(all) = answer["items"].take() else {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::OneArgs;
 use super::find::{self, ENTRIES};
 use crate::cli::Environment;
-use crate::cli::failure::{CommandResult, Failure};
+use crate::cli::failure::{CliResult, CommandResult, Failure};
 use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
 use crate::cli::servers::{items, plain_name, text};
 use crate::cli::terminal::{Cell, Table, Terminal, Tint, in_one_line, note};
@@ -52,7 +52,7 @@ pub(super) async fn ls(args: &AskArgs, environment: &Environment) -> CommandResu
 }
 
 /// The number of tools; empty if the entry has just been removed.
-async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
+async fn tools(remote: &Remote, entry: &Value) -> CliResult<String> {
     let path = format!("{}/tools?include_disabled=true", find::path(entry));
     match remote.get(&path).await {
         Ok(bound) => Ok(items(&bound["items"]).len().to_string()),

@@ -8,7 +8,7 @@ use http::Method;
 
 use super::Environment;
 use super::clients::{self, ClientPaths};
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::files;
 use super::remote::{Remote, RemoteArgs};
 use super::terminal::{Terminal, confirm, note};
@@ -96,11 +96,7 @@ struct ClientServers {
     broken: Vec<String>,
 }
 
-fn read(
-    args: &ImportArgs,
-    environment: &Environment,
-    project: &Path,
-) -> Result<ClientServers, Failure> {
+fn read(args: &ImportArgs, environment: &Environment, project: &Path) -> CliResult<ClientServers> {
     let places = ClientPaths::new(environment, project);
     let home = places.home().map(|home| home.display().to_string());
     let project = project.display().to_string();
@@ -119,7 +115,7 @@ fn read_file(
     file: &Path,
     shape: Option<ClientApp>,
     around: &ImportDirs<'_>,
-) -> Result<ClientServers, Failure> {
+) -> CliResult<ClientServers> {
     let refuse = if file.is_file() {
         Failure::other
     } else {
@@ -148,7 +144,7 @@ fn read_client(
     client: ClientApp,
     places: &ClientPaths<'_>,
     around: &ImportDirs<'_>,
-) -> Result<ClientServers, Failure> {
+) -> CliResult<ClientServers> {
     let looked = places.of(client);
     let (mut files, mut parsed, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     for file in looked.iter().filter(|file| file.exists()) {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::ClientServers;
 use super::target::ImportTarget;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::terminal::{Terminal, blank};
 use config::import::{ImportedServer, is_portway};
 use config::view::title;
@@ -56,7 +56,7 @@ impl ImportSelection {
         only: &[String],
         rename: &[String],
         overwrite: bool,
-    ) -> Result<ImportSelection, Failure> {
+    ) -> CliResult<ImportSelection> {
         let mut renamed = BTreeMap::new();
         for pair in rename {
             let Some((old, new)) = pair.split_once('=') else {
@@ -76,7 +76,7 @@ impl ImportSelection {
     }
 
     /// An unknown name is reported, because it is probably a typing error.
-    fn check(&self, found: &[ImportedServer]) -> Result<(), Failure> {
+    fn check(&self, found: &[ImportedServer]) -> CliResult<()> {
         let known: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
         let asked = self.only.iter().map(|name| ("--only", name));
         let asked = asked.chain(self.rename.keys().map(|name| ("--rename", name)));
@@ -98,7 +98,7 @@ impl Preview {
         selection: &ImportSelection,
         target: &ImportTarget,
         base: &str,
-    ) -> Result<Preview, Failure> {
+    ) -> CliResult<Preview> {
         selection.check(&reading.found)?;
         let files: Vec<String> = reading
             .files

@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::preview::{ImportVerdict, Preview};
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::Remote;
 use crate::cli::servers::{items, path_of, text};
 use config::edit::{self, has_server};
@@ -42,7 +42,7 @@ impl ImportTarget {
         settings: &Settings,
         project: &Path,
         remote: &Remote,
-    ) -> Result<ImportTarget, Failure> {
+    ) -> CliResult<ImportTarget> {
         if settings.storage == StorageType::Supabase {
             let list = remote.get("/api/mcp/servers").await?;
             let named =
@@ -77,7 +77,7 @@ impl ImportTarget {
         }
     }
 
-    pub(super) async fn write(&self, preview: &Preview, remote: &Remote) -> Result<(), Failure> {
+    pub(super) async fn write(&self, preview: &Preview, remote: &Remote) -> CliResult<()> {
         match self {
             ImportTarget::File { path, .. } => write_file(path, preview),
             ImportTarget::Gateway { .. } => send(preview, remote).await,
@@ -99,7 +99,7 @@ impl fmt::Display for ImportTarget {
     }
 }
 
-fn write_file(path: &Path, preview: &Preview) -> Result<(), Failure> {
+fn write_file(path: &Path, preview: &Preview) -> CliResult<()> {
     for _ in 0..TRIES {
         let (found, mut text) = read(path)?;
         for (row, name, spec) in preview.wanted() {
@@ -123,14 +123,14 @@ fn write_file(path: &Path, preview: &Preview) -> Result<(), Failure> {
     ))
 }
 
-fn read(path: &Path) -> Result<(Option<Vec<u8>>, String), Failure> {
+fn read(path: &Path) -> CliResult<(Option<Vec<u8>>, String)> {
     let found = store::read_trusted(path).map_err(|error| Failure::of_path(path, error))?;
     let text = String::from_utf8(found.clone().unwrap_or_default());
     let text = text.map_err(|_| Failure::of_path(path, "is not UTF-8 text"))?;
     Ok((found, text))
 }
 
-async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
+async fn send(preview: &Preview, remote: &Remote) -> CliResult<()> {
     for (row, name, spec) in preview.wanted() {
         let mut body = definition_fields(spec);
         if row.verdict == ImportVerdict::Replaced {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::InstallArgs;
 use super::entry::{KeyReference, PortwayDefinition};
 use crate::cli::Environment;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::remote::{ENTRY_KEY, Remote, endpoint};
 use config::Secret;
 use config::import::ClientApp;
@@ -31,7 +31,7 @@ pub(super) fn entry(
     given: Option<&Secret>,
     remote: &Remote,
     settings: &Settings,
-) -> Result<PortwayDefinition, Failure> {
+) -> CliResult<PortwayDefinition> {
     if given.is_none() && !args.admin {
         return Err(not_the_admin(args));
     }
@@ -62,11 +62,7 @@ fn not_the_admin(args: &InstallArgs) -> Failure {
     ))
 }
 
-fn key(
-    args: &InstallArgs,
-    given: Option<&Secret>,
-    remote: &Remote,
-) -> Result<KeyReference, Failure> {
+fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> CliResult<KeyReference> {
     let variable = match given {
         Some(_) => ENTRY_KEY,
         None => ADMIN_TOKEN,
@@ -97,7 +93,7 @@ fn key(
 }
 
 /// The key, if it is valid in a header.
-fn checked(key: &Secret) -> Result<Secret, Failure> {
+fn checked(key: &Secret) -> CliResult<Secret> {
     let text = key.expose();
     let fits = text.len() >= SHORTEST_KEY && text.bytes().all(|b| b.is_ascii_graphic());
     if !fits || text.contains(['"', '\\', '$', '{']) {
@@ -108,7 +104,7 @@ fn checked(key: &Secret) -> Result<Secret, Failure> {
 }
 
 /// The arguments for a client that can only start commands.
-fn connect(args: &InstallArgs, settings: &Settings) -> Result<Vec<String>, Failure> {
+fn connect(args: &InstallArgs, settings: &Settings) -> CliResult<Vec<String>> {
     let mut words = vec!["connect".to_owned()];
     if let Some(url) = &args.remote.url {
         words.extend(["--url".to_owned(), url.clone()]);
@@ -125,7 +121,7 @@ fn connect(args: &InstallArgs, settings: &Settings) -> Result<Vec<String>, Failu
     Ok(words)
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
+fn text(path: &Path) -> CliResult<String> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Failure::of_path(path, "is not UTF-8"))
 }

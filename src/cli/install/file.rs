@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::files::client_file;
 use store::{ReplaceError, Timestamp};
 
@@ -47,7 +47,7 @@ pub(super) enum ReplaceOutcome {
 }
 
 impl ClientFile {
-    pub(super) fn read(path: PathBuf, shared: bool) -> Result<ClientFile, Failure> {
+    pub(super) fn read(path: PathBuf, shared: bool) -> CliResult<ClientFile> {
         let found = contents(&path).map_err(|error| Failure::of_path(&path, error))?;
         if path.is_symlink() && found.is_none() {
             return Err(Failure::of_path(&path, "is a link that leads nowhere"));
@@ -82,7 +82,7 @@ impl ClientFile {
         &self,
         next: &FileChange<'_>,
         private: bool,
-    ) -> Result<ReplaceOutcome, Failure> {
+    ) -> CliResult<ReplaceOutcome> {
         let fail = |error: io::Error| Failure::of_path(&self.path, error);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(fail)?;
@@ -137,7 +137,7 @@ impl ClientFile {
 
     /// Backs the file up. A missing file is recorded only if there are older
     /// backups, which would otherwise be taken for its previous content.
-    fn keep_aside(&self) -> Result<Option<PathBuf>, Failure> {
+    fn keep_aside(&self) -> CliResult<Option<PathBuf>> {
         if self.found.is_none() && self.backups().is_empty() {
             return Ok(None);
         }

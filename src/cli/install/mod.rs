@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Environment;
 use super::clients::{self, ClientPaths, FileScope};
-use super::failure::{CommandResult, Failure};
+use super::failure::{CliResult, CommandResult, Failure};
 use super::files;
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::edit::graft::{GraftResult, graft};
@@ -133,7 +133,7 @@ pub(super) async fn install(args: &InstallArgs, environment: &Environment) -> Co
 }
 
 /// The text without an existing entry of Portway, if `install` wrote it.
-fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String, Failure> {
+fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> CliResult<String> {
     let fail = |error| Failure::of_path(&file.path, error);
     let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)? else {
         return Ok(file.text().to_owned());
@@ -214,7 +214,7 @@ pub(super) async fn uninstall(args: &UninstallArgs, environment: &Environment) -
 }
 
 impl InstallTargetArgs {
-    fn found_in(&self, project: &Path) -> Result<InstallTarget, Failure> {
+    fn found_in(&self, project: &Path) -> CliResult<InstallTarget> {
         let name = &self.name;
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
@@ -230,7 +230,7 @@ impl InstallTargetArgs {
     }
 }
 
-fn path_of(target: &InstallTarget, environment: &Environment) -> Result<PathBuf, Failure> {
+fn path_of(target: &InstallTarget, environment: &Environment) -> CliResult<PathBuf> {
     let places = ClientPaths::new(environment, &target.project);
     let path = places.to_write(target.client, target.scope);
     path.ok_or_else(|| match target.scope {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::LabArgs;
 use crate::cli::Environment;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use crate::cli::files::{project, sources};
 use crate::cli::servers::{header as split, plain_name};
 use config::problem::in_lines;
@@ -17,7 +17,7 @@ use fleet::registry::{LoadedSources, SourceFiles};
 pub(super) fn find(
     args: &LabArgs,
     environment: &Environment,
-) -> Result<(Option<String>, ServerSpec, PathBuf), Failure> {
+) -> CliResult<(Option<String>, ServerSpec, PathBuf)> {
     let project = project(args.project.as_deref().unwrap_or(Path::new(".")))?;
     let (name, mut spec) = match (&args.target, args.command.split_first()) {
         (None, Some((command, rest))) => {
@@ -50,7 +50,7 @@ pub(super) fn find(
     Ok((name, spec, project))
 }
 
-fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
+fn defined(files: &SourceFiles, name: &str) -> CliResult<ServerSpec> {
     let loaded = files.load_now(&LoadedSources::default());
     let Some(effective) = loaded.effective(name) else {
         let names: Vec<&str> = loaded.names().collect();
@@ -73,7 +73,7 @@ fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
 }
 
 /// Adds the values of `--env` and `--header`.
-fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
+fn add(args: &LabArgs, spec: &mut ServerSpec) -> CliResult<()> {
     match &mut spec.target {
         Target::Stdio { env, .. } => {
             if !args.header.is_empty() {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use url::{Host, Url};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{CliResult, Failure};
 use store::AddressOwner;
 
 /// The process that holds the data directory must listen at the address that
 /// the directory names: a credential goes there.
-pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
+pub(super) fn check_holder(directory: &Path, url: &str) -> CliResult<()> {
     let address = store::socket_address(url);
     let good = address.is_some_and(|address| match store::address_owner(directory, address) {
         AddressOwner::Holder => true,
@@ -26,7 +26,7 @@ pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
 
 /// The base URL. It is printed and written into files, so a password in it is
 /// refused; it would not be sent either.
-pub(super) fn base(text: &str) -> Result<Url, Failure> {
+pub(super) fn base(text: &str) -> CliResult<Url> {
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{items, painted, path_of, text, told};
 use crate::cli::Environment;
-use crate::cli::failure::{CommandResult, Failure};
+use crate::cli::failure::{CliResult, CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::terminal::{Terminal, confirm, in_one_line, note};
 
@@ -137,7 +137,7 @@ pub(crate) async fn rm(args: &RemoveServerArgs, environment: &Environment) -> Co
     out.done(!failed)
 }
 
-async fn remove(remote: &Remote, name: &str, yes: bool) -> Result<bool, Failure> {
+async fn remove(remote: &Remote, name: &str, yes: bool) -> CliResult<bool> {
     let record = remote.get(&path_of(name)).await?;
     let question = format!(
         "Remove the server {} from {}?",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{painted, path_of, text, told};
 use crate::cli::Environment;
-use crate::cli::failure::{CommandResult, Failure};
+use crate::cli::failure::{CliResult, CommandResult, Failure};
 use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::secret;
 use crate::cli::terminal::{in_one_line, note};
@@ -109,7 +109,7 @@ pub(crate) async fn add(args: &AddArgs, environment: &Environment) -> CommandRes
 
 /// The record once the server has connected or failed, or when the wait is
 /// over.
-async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
+async fn settled(remote: &Remote, mut record: Value) -> CliResult<Value> {
     let path = path_of(text(&record, "id"));
     let started = Instant::now();
     let mut patient = !std::io::stderr().is_terminal();
@@ -125,7 +125,7 @@ async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
     Ok(record)
 }
 
-fn definition(args: &AddArgs) -> Result<Value, Failure> {
+fn definition(args: &AddArgs) -> CliResult<Value> {
     let mut fields = json!({"name": args.name});
     match (&args.place, args.command.split_first()) {
         (None, Some((command, rest))) => {
@@ -195,7 +195,7 @@ fn pairs(
     option: &str,
     given: &[Secret],
     split: fn(&str) -> Option<(&str, &str)>,
-) -> Result<Value, Failure> {
+) -> CliResult<Value> {
     let mut pairs = Map::new();
     for pair in given {
         let Some((name, value)) = split(pair.expose()) else {
