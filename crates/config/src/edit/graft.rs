@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::super::tree;
 use super::render::JsonStyle;
 use super::splice::Splicer;
-use super::{EditError, PathLookup, checked, edit, find, nest, parse, put, range, table, trivia};
+use super::{
+    EditError, EditResult, PathLookup, checked, edit, find, nest, parse, put, range, table, trivia,
+};
 
 /// An addition to a file.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub struct AddedText {
 }
 
 /// Applies all additions.
-pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
+pub fn graft(text: &str, grafts: &[Graft]) -> EditResult<GraftResult> {
     let mut now = text.to_owned();
     let mut added = Vec::new();
     for graft in grafts {
@@ -60,7 +62,7 @@ pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
 }
 
 /// The value under a path of keys.
-pub fn value_at(text: &str, path: &[String]) -> Result<Option<Value>, EditError> {
+pub fn value_at(text: &str, path: &[String]) -> EditResult<Option<Value>> {
     let text = tree::without_bom(text);
     if trivia::skip(text, 0) == text.len() {
         return Ok(None);
@@ -75,7 +77,7 @@ pub(super) fn keys(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-fn put_member(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
+fn put_member(text: &str, path: &[String], value: &Value) -> EditResult<String> {
     let path = &keys(path)[..];
     edit(text, |text| {
         if trivia::skip(text, 0) == text.len() {
@@ -101,7 +103,7 @@ fn put_member(text: &str, path: &[String], value: &Value) -> Result<String, Edit
     })
 }
 
-fn put_element(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
+fn put_element(text: &str, path: &[String], value: &Value) -> EditResult<String> {
     let Some(list) = value_at(text, path)? else {
         return put_member(text, path, &Value::Array(vec![value.clone()]));
     };

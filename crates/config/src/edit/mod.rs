@@ -25,6 +25,9 @@ mod table;
 mod tests;
 mod trivia;
 
+/// The result of an edit.
+pub type EditResult<T> = Result<T, EditError>;
+
 /// The reason that a text was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
@@ -52,7 +55,7 @@ pub enum EditError {
 
 /// Puts a server under a path of keys, normally `mcpServers` and its name.
 /// An existing definition is changed member by member; missing keys are added.
-pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String, EditError> {
+pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> EditResult<String> {
     edit(text, |text| {
         let fresh = Value::Object(definition_fields(spec));
         if is_fresh(text, path) {
@@ -83,7 +86,7 @@ pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String
 }
 
 /// Whether the file has a value at the path of a server, valid or not.
-pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
+pub fn has_server(text: &str, path: &[&str]) -> EditResult<bool> {
     let text = tree::without_bom(text);
     if is_fresh(text, path) {
         return Ok(false);
@@ -92,7 +95,7 @@ pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
 }
 
 /// Removes a server; `None` if it does not exist.
-pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
+pub fn remove_server(text: &str, path: &[&str]) -> EditResult<Option<String>> {
     if tree::without_bom(text).trim().is_empty() {
         return Ok(None);
     }
@@ -119,7 +122,7 @@ pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditEr
 }
 
 /// Renames a server, keeping its position.
-pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String, EditError> {
+pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> EditResult<String> {
     edit(text, |text| {
         let root = parse(text)?;
         let (name, parents) = split(path);
@@ -157,10 +160,7 @@ pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String
 }
 
 /// Runs a change on the text behind the byte order mark.
-fn edit(
-    text: &str,
-    change: impl FnOnce(&str) -> Result<String, EditError>,
-) -> Result<String, EditError> {
+fn edit(text: &str, change: impl FnOnce(&str) -> EditResult<String>) -> EditResult<String> {
     let inner = tree::without_bom(text);
     let changed = change(inner)?;
     if inner.len() == text.len() {
@@ -173,7 +173,7 @@ fn missing() -> EditError {
     EditError::Missing("the server".into())
 }
 
-fn parse(text: &str) -> Result<Node<'_>, EditError> {
+fn parse(text: &str) -> EditResult<Node<'_>> {
     tree::parse(text).map_err(EditError::NotJson)
 }
 
@@ -198,7 +198,7 @@ fn find<'n, 't, 'p>(
     text: &str,
     root: &'n Node<'t>,
     path: &'p [&'p str],
-) -> Result<PathLookup<'n, 't, 'p>, EditError> {
+) -> EditResult<PathLookup<'n, 't, 'p>> {
     let mut found = PathLookup {
         value: root,
         rest: path,
@@ -260,11 +260,7 @@ fn put(root: &mut Value, path: &[&str], value: Value) {
 }
 
 /// The changed text, if its value is the old value after the same change.
-fn checked(
-    before: &Node<'_>,
-    text: String,
-    change: impl FnOnce(&mut Value),
-) -> Result<String, EditError> {
+fn checked(before: &Node<'_>, text: String, change: impl FnOnce(&mut Value)) -> EditResult<String> {
     let mut expected = Value::from(before.clone());
     change(&mut expected);
     if tree::parse(&text).map(Value::from) != Ok(expected) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::tree;
 use super::graft::{Graft, graft, keys, value_at};
 use super::splice::Splicer;
-use super::{EditError, at, checked, edit, find, parse, put, range, table, trivia};
+use super::{EditError, EditResult, at, checked, edit, find, parse, put, range, table, trivia};
 
 /// Removes all additions. `before` are older texts of the file, the newest
 /// first, `None` where there was no file; an empty list means the same. Returns
@@ -21,7 +21,7 @@ pub fn prune(
     text: &str,
     grafts: &[Graft],
     before: &[Option<String>],
-) -> Result<Option<String>, EditError> {
+) -> EditResult<Option<String>> {
     let before = if before.is_empty() { &[None] } else { before };
     let grown = |old: &&Option<String>| {
         let old = old.as_deref().unwrap_or_default();
@@ -47,7 +47,7 @@ pub fn prune(
     Ok(now)
 }
 
-fn is_there(text: &str, graft: &Graft) -> Result<bool, EditError> {
+fn is_there(text: &str, graft: &Graft) -> EditResult<bool> {
     match graft {
         Graft::Member { path, .. } => Ok(value_at(text, path)?.is_some()),
         Graft::Element { path, value } => match value_at(text, path)? {
@@ -58,11 +58,7 @@ fn is_there(text: &str, graft: &Graft) -> Result<bool, EditError> {
     }
 }
 
-fn take_member(
-    text: &str,
-    path: &[String],
-    old: Option<&str>,
-) -> Result<Option<String>, EditError> {
+fn take_member(text: &str, path: &[String], old: Option<&str>) -> EditResult<Option<String>> {
     let there_before = |depth: usize| {
         let known = old.map(|old| value_at(old, &path[..depth]));
         matches!(known, Some(Ok(Some(_))))
@@ -121,7 +117,7 @@ fn take_element(
     path: &[String],
     value: &Value,
     old: Option<&str>,
-) -> Result<Option<String>, EditError> {
+) -> EditResult<Option<String>> {
     let Some(Value::Array(mut list)) = value_at(text, path)? else {
         return Ok(Some(text.to_owned()));
     };

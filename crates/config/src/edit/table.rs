@@ -7,10 +7,10 @@ use toml_edit::{DocumentMut, Key};
 use super::super::import::toml;
 use super::super::tree::{self, BOM};
 use super::render::JsonStyle;
-use super::{EditError, trivia};
+use super::{EditError, EditResult, trivia};
 
 /// A table of a section, as JSON.
-pub fn get(text: &str, section: &str, name: &str) -> Result<Option<Value>, EditError> {
+pub fn get(text: &str, section: &str, name: &str) -> EditResult<Option<Value>> {
     let mut root = parse(tree::without_bom(text))?;
     match root.remove(section) {
         None => Ok(None),
@@ -24,7 +24,7 @@ pub(super) fn put(
     section: &str,
     name: &str,
     fields: &Map<String, Value>,
-) -> Result<String, EditError> {
+) -> EditResult<String> {
     if get(text, section, name)?.is_some() {
         return Err(EditError::Taken(format!("{section}.{name}")));
     }
@@ -52,7 +52,7 @@ pub(super) fn take(
     section: &str,
     name: &str,
     old: Option<&str>,
-) -> Result<Option<String>, EditError> {
+) -> EditResult<Option<String>> {
     let Some(Value::Object(fields)) = get(text, section, name)? else {
         return Err(EditError::Missing(format!("{section}.{name}")));
     };
@@ -92,7 +92,7 @@ pub(super) fn take(
 }
 
 /// Removes a table that does not have the form in which Portway writes it.
-fn rebuilt(text: &str, section: &str, name: &str, whole: bool) -> Result<String, EditError> {
+fn rebuilt(text: &str, section: &str, name: &str, whole: bool) -> EditResult<String> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|_| EditError::Unsafe)?;
     let servers = document
@@ -133,12 +133,12 @@ fn written(value: &Value) -> String {
     }
 }
 
-fn parse(text: &str) -> Result<Map<String, Value>, EditError> {
+fn parse(text: &str) -> EditResult<Map<String, Value>> {
     toml::parse(text).map_err(EditError::NotJson)
 }
 
 /// The text, if its value is exactly `wanted`.
-fn same(text: String, wanted: &Map<String, Value>) -> Result<String, EditError> {
+fn same(text: String, wanted: &Map<String, Value>) -> EditResult<String> {
     match parse(tree::without_bom(&text)) {
         Ok(says) if says == *wanted => Ok(text),
         _ => Err(EditError::Unsafe),
