@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::rewrite::{Draft, SourceError, TRIES};
-use super::{DesiredServer, Edits, Occasion, Registry, RegistryError, UpdateError};
+use super::{DesiredServer, Edits, Occasion, Registry, RegistryError, RegistryResult, UpdateError};
 use config::body::ServerChange;
 use config::layers::Source;
 use config::{Problem, ServerName, ServerSpec};
@@ -27,7 +27,7 @@ impl Registry {
         name: ServerName,
         spec: ServerSpec,
         auto_start: bool,
-    ) -> Result<Arc<DesiredServer>, RegistryError> {
+    ) -> RegistryResult<Arc<DesiredServer>> {
         let mut edits = self.open_edits().await?;
         if self.desired().contains_key(name.as_str()) {
             return Err(RegistryError::NameTaken(name.to_string()));
@@ -55,12 +55,7 @@ impl Registry {
         self.found(name.as_str())
     }
 
-    async fn add(
-        &self,
-        name: &ServerName,
-        spec: &ServerSpec,
-        edits: &Edits,
-    ) -> Result<(), RegistryError> {
+    async fn add(&self, name: &ServerName, spec: &ServerSpec, edits: &Edits) -> RegistryResult<()> {
         let source = self.files.for_new();
         for _ in 0..TRIES {
             let mut draft = self.draft(&source, edits).await?;
@@ -171,7 +166,7 @@ impl Registry {
     }
 
     /// Removes a definition from its source; one that it shadowed takes effect.
-    pub async fn remove(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
+    pub async fn remove(&self, server: &str) -> RegistryResult<Arc<DesiredServer>> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
         self.take_out(&wanted, &mut edits).await?;
@@ -180,11 +175,7 @@ impl Registry {
         Ok(wanted)
     }
 
-    async fn take_out(
-        &self,
-        wanted: &DesiredServer,
-        edits: &mut Edits,
-    ) -> Result<(), RegistryError> {
+    async fn take_out(&self, wanted: &DesiredServer, edits: &mut Edits) -> RegistryResult<()> {
         // The record stays for the definition that takes effect.
         let record = edits.records.get(&*wanted.name).cloned();
         let record = record.filter(|_| wanted.shadows.is_empty());
@@ -213,11 +204,7 @@ impl Registry {
 
     /// Records that a server asks its client during calls, as long as its
     /// definition has this fingerprint.
-    pub async fn remember_asking(
-        &self,
-        server: &str,
-        fingerprint: &str,
-    ) -> Result<(), RegistryError> {
+    pub async fn remember_asking(&self, server: &str, fingerprint: &str) -> RegistryResult<()> {
         let mut edits = self.open_edits().await?;
         if let Some(record) = edits.records.get_mut(server)
             && record.asks.as_deref() != Some(fingerprint)

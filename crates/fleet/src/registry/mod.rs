@@ -63,6 +63,8 @@ pub enum RegistryError {
     Closed,
 }
 
+type RegistryResult<T> = Result<T, RegistryError>;
+
 /// The desired state and the only way to edit it.
 pub struct Registry {
     /// One edit at a time: each reads, writes and publishes as a whole, and
@@ -343,7 +345,7 @@ impl Registry {
         self.desired.send_replace(Arc::default());
     }
 
-    async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
+    async fn open_edits(&self) -> RegistryResult<tokio::sync::MutexGuard<'_, Edits>> {
         let mut edits = self.edits.lock().await;
         if self.runs.lock().closed {
             return Err(RegistryError::Closed);
@@ -353,7 +355,7 @@ impl Registry {
     }
 
     /// As [`Registry::find`], with the error of an unknown server.
-    pub fn found(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
+    pub fn found(&self, server: &str) -> RegistryResult<Arc<DesiredServer>> {
         self.find(server)
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
     }

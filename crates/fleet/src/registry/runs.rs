@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{DesiredServer, Registry, RegistryError, RunCause};
+use super::{DesiredServer, Registry, RegistryError, RegistryResult, RunCause};
 use store::{ServerRecord, StoreError, StoreErrorKind};
 
 /// How long a response waits for the store before it reports that the change is
@@ -52,22 +52,17 @@ impl Runs {
 
 impl Registry {
     /// Starts or stops a server; no effect if it is already so.
-    pub fn set_run(&self, server: &str, run: bool) -> Result<Arc<DesiredServer>, RegistryError> {
+    pub fn set_run(&self, server: &str, run: bool) -> RegistryResult<Arc<DesiredServer>> {
         self.wish(server, run, false)
     }
 
     /// Ends the server if it runs, and starts it: one edit, so that a stopped
     /// server is started once.
-    pub fn restart(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
+    pub fn restart(&self, server: &str) -> RegistryResult<Arc<DesiredServer>> {
         self.wish(server, true, true)
     }
 
-    fn wish(
-        &self,
-        server: &str,
-        run: bool,
-        anew: bool,
-    ) -> Result<Arc<DesiredServer>, RegistryError> {
+    fn wish(&self, server: &str, run: bool, anew: bool) -> RegistryResult<Arc<DesiredServer>> {
         let mut runs = self.runs.lock();
         if runs.closed {
             return Err(RegistryError::Closed);

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rewrite::Draft;
-use super::{Edits, Registry, RegistryError};
+use super::{Edits, Registry, RegistryError, RegistryResult};
 use config::ServerName;
 use config::layers::SourceKind;
 use store::{ServerRecord, StoreError, StoreErrorKind};
@@ -32,7 +32,7 @@ impl Registry {
         record: &ServerRecord,
         to: Option<&ServerName>,
         draft: Draft<'_>,
-    ) -> Result<bool, RegistryError> {
+    ) -> RegistryResult<bool> {
         // A store that accepts no writes refuses this one, while nothing has
         // changed yet.
         self.store.put_server(record).await?;
@@ -117,7 +117,7 @@ impl Registry {
 
     /// Completes an interrupted edit, if there is one. The edit is valid if its
     /// source contains the change.
-    pub(super) async fn finish(&self, edits: &mut Edits) -> Result<(), RegistryError> {
+    pub(super) async fn finish(&self, edits: &mut Edits) -> RegistryResult<()> {
         let Some(edit) = edits.unfinished.clone() else {
             return Ok(());
         };
