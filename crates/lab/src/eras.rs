@@ -21,6 +21,9 @@ pub(crate) struct HandshakeAnswer {
     pub took: Duration,
 }
 
+/// The reaction to the handshake if the server does not speak the era.
+pub(crate) type HandshakeResult = Result<HandshakeAnswer, Reaction>;
+
 impl HandshakeAnswer {
     pub(crate) fn offers(&self, capability: &str) -> bool {
         self.capabilities
@@ -34,10 +37,7 @@ impl HandshakeAnswer {
 }
 
 /// Sends `server/discover`, and nothing else.
-pub(crate) async fn modern(
-    dialog: &mut Dialog,
-    limit: Duration,
-) -> Result<HandshakeAnswer, Reaction> {
+pub(crate) async fn modern(dialog: &mut Dialog, limit: Duration) -> HandshakeResult {
     dialog.era = Era::Modern;
     let TimedReaction { reaction, took } = dialog.ask("server/discover", json!({}), limit).await;
     let speaks = |result: &Value| {
@@ -58,10 +58,7 @@ pub(crate) async fn modern(
 }
 
 /// Sends `initialize` and `notifications/initialized`.
-pub(crate) async fn legacy(
-    dialog: &mut Dialog,
-    limit: Duration,
-) -> Result<HandshakeAnswer, Reaction> {
+pub(crate) async fn legacy(dialog: &mut Dialog, limit: Duration) -> HandshakeResult {
     dialog.era = Era::Legacy;
     let params = json!({
         "protocolVersion": wire::LEGACY[0],
@@ -89,11 +86,7 @@ pub(crate) async fn legacy(
 }
 
 /// Reports the outcome of both attempts.
-pub(crate) fn tell(
-    modern: &Result<HandshakeAnswer, Reaction>,
-    legacy: &Result<HandshakeAnswer, Reaction>,
-    report: &mut LabReport,
-) {
+pub(crate) fn tell(modern: &HandshakeResult, legacy: &HandshakeResult, report: &mut LabReport) {
     for (era, outcome) in [(Era::Modern, modern), (Era::Legacy, legacy)] {
         let words = match era {
             Era::Modern => "2026-07-28 (server/discover)",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::dialog::Reaction;
-use crate::eras::{self, HandshakeAnswer};
+use crate::eras::{self, HandshakeAnswer, HandshakeResult};
 use crate::finding::{bad, warn};
 use crate::launcher::{Launcher, ServerCopy};
 use crate::report::{LabReport, Section};
@@ -17,11 +17,7 @@ use wire::Era;
 const PROBE: f64 = 0.66;
 
 /// The first copy, its handshake, and its response to `server/discover`.
-type FirstCopy = (
-    ServerCopy,
-    HandshakeAnswer,
-    Result<HandshakeAnswer, Reaction>,
-);
+type FirstCopy = (ServerCopy, HandshakeAnswer, HandshakeResult);
 
 pub(crate) async fn examine(
     launcher: &mut Launcher,
@@ -91,7 +87,7 @@ fn probed_badly(reaction: &Reaction, report: &mut LabReport) {
 /// Starts a new process that gets no `server/discover`.
 async fn afresh(
     launcher: &mut Launcher,
-    modern: Result<HandshakeAnswer, Reaction>,
+    modern: HandshakeResult,
     exit: Option<String>,
     words: String,
     report: &mut LabReport,
@@ -134,7 +130,7 @@ async fn afresh(
 }
 
 fn hopeless(
-    modern: &Result<HandshakeAnswer, Reaction>,
+    modern: &HandshakeResult,
     legacy: &Reaction,
     exit: Option<String>,
     words: &str,
@@ -201,7 +197,7 @@ async fn died(copy: &mut ServerCopy, report: &mut LabReport) {
 async fn second(
     launcher: &Launcher,
     main: &HandshakeAnswer,
-    modern: Result<HandshakeAnswer, Reaction>,
+    modern: HandshakeResult,
     report: &mut LabReport,
 ) {
     let mut copy = match launcher.start().await {
