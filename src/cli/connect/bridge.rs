@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::gateway_link::GatewayLink;
 use super::legacy::ClientSession;
 use super::memory::SessionMemory;
@@ -169,7 +169,7 @@ impl Bridge {
         mut headers: Headers,
         body: &Bytes,
         unwanted: &CancellationToken,
-    ) -> Result<(GatewayReply, Option<HeaderValue>), BridgeError> {
+    ) -> BridgeResult<(GatewayReply, Option<HeaderValue>)> {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
         let servers = patience(body);

@@ -27,6 +27,8 @@ pub(super) enum BridgeError {
     Cancelled,
 }
 
+pub(super) type BridgeResult<T> = Result<T, BridgeError>;
+
 impl BridgeError {
     pub(super) fn to_error(&self) -> RpcError {
         match self {

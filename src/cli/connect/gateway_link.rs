@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::plan::{ConnectPlan, GatewayAddress};
 use super::start;
 use upstream::{Endpoint, ExchangeFailure, Headers, ResponseBody};
@@ -69,7 +69,7 @@ impl GatewayLink {
         body: &Bytes,
         unwanted: &CancellationToken,
         servers: Duration,
-    ) -> Result<Response<ResponseBody>, BridgeError> {
+    ) -> BridgeResult<Response<ResponseBody>> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
         let mut denied = false;
@@ -117,7 +117,7 @@ impl GatewayLink {
         method: Method,
         headers: &Headers,
         body: &Bytes,
-    ) -> Result<Response<ResponseBody>, BridgeError> {
+    ) -> BridgeResult<Response<ResponseBody>> {
         let current = self.current();
         if !self.is_there(&current) {
             return Err(BridgeError::Away(current.url.clone()));
@@ -182,7 +182,7 @@ async fn once(
     method: Method,
     headers: &Headers,
     body: &Bytes,
-) -> Result<Response<ResponseBody>, BridgeError> {
+) -> BridgeResult<Response<ResponseBody>> {
     let sent = target.endpoint.send(method, headers, body.clone());
     match timeout(SILENCE, sent).await {
         Ok(Ok(response)) => Ok(response),

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::{Bridge, VERSION};
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::open_requests::ClientCall;
 use super::reply::{self, GatewayReply, GatewayStream};
 use upstream::{Headers, StreamPosition};
@@ -90,7 +90,7 @@ impl Bridge {
         call: &mut ClientCall,
         hello: &Bytes,
         number: u64,
-    ) -> Result<(Arc<GatewaySession>, Bytes), BridgeError> {
+    ) -> BridgeResult<(Arc<GatewaySession>, Bytes)> {
         // A handshake cannot be cancelled.
         let never = CancellationToken::new();
         let (reply, id) = self.post(Headers::new(), hello, &never).await?;
@@ -165,7 +165,7 @@ impl Bridge {
         }
     }
 
-    async fn ask(self: &Arc<Self>, call: &mut ClientCall, line: &Bytes) -> Result<(), BridgeError> {
+    async fn ask(self: &Arc<Self>, call: &mut ClientCall, line: &Bytes) -> BridgeResult<()> {
         let unwanted = call.unwanted.clone();
         let (reply, session) = self.post_in_session(line, &unwanted).await?;
         call.begin();
@@ -196,7 +196,7 @@ impl Bridge {
         self: &Arc<Self>,
         body: &Bytes,
         unwanted: &CancellationToken,
-    ) -> Result<(GatewayReply, Option<Arc<GatewaySession>>), BridgeError> {
+    ) -> BridgeResult<(GatewayReply, Option<Arc<GatewaySession>>)> {
         let session = self.session().await;
         let headers = session.as_ref().map_or_else(Headers::new, |s| s.headers());
         match (self.post(headers, body, unwanted).await, session) {
@@ -216,7 +216,7 @@ impl Bridge {
         call: &mut ClientCall,
         session: Option<&GatewaySession>,
         mut stream: Box<GatewayStream>,
-    ) -> Result<(), BridgeError> {
+    ) -> BridgeResult<()> {
         let mut broken = 0;
         loop {
             let error = match stream.next().await {
@@ -255,7 +255,7 @@ impl Bridge {
         session: &GatewaySession,
         place: StreamPosition,
         patiently: bool,
-    ) -> Result<Box<GatewayStream>, BridgeError> {
+    ) -> BridgeResult<Box<GatewayStream>> {
         let mut headers = session.headers();
         headers.add(&header::ACCEPT, &EVENTS);
         if let Some(id) = &place.last_id {
@@ -286,7 +286,7 @@ impl Bridge {
     pub(super) async fn renew(
         self: &Arc<Self>,
         lost: &GatewaySession,
-    ) -> Result<Arc<GatewaySession>, BridgeError> {
+    ) -> BridgeResult<Arc<GatewaySession>> {
         let _turn = self.renewing.lock().await;
         match self.session().await {
             Some(session) if session.number == lost.number => {}

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::bridge::Bridge;
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::open_requests::ClientCall;
 use super::reply::{GatewayReply, GatewayStream};
 use wire::meta::{SUBSCRIPTION_ID, member, set_meta_member, text};
@@ -26,7 +26,7 @@ impl Bridge {
         call: &mut ClientCall,
         id: &RawValue,
         line: &Bytes,
-    ) -> Result<(), BridgeError> {
+    ) -> BridgeResult<()> {
         call.is_endless();
         let mut again = false;
         let mut pause = FIRST_PAUSE;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::bridge::Bridge;
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::open_requests::ClientCall;
 use upstream::Headers;
 use wire::meta::{self, member, text};
@@ -49,7 +49,7 @@ impl Bridge {
         call: &mut ClientCall,
         method: &str,
         line: &Bytes,
-    ) -> Result<(), BridgeError> {
+    ) -> BridgeResult<()> {
         let first = self.ask_once(call, method, line).await;
         let Err(refused) = &first else { return first };
         if method != "tools/call" || !refused.has_code(code::HEADER_MISMATCH) {
@@ -70,7 +70,7 @@ impl Bridge {
         call: &mut ClientCall,
         method: &str,
         line: &Bytes,
-    ) -> Result<(), BridgeError> {
+    ) -> BridgeResult<()> {
         let unwanted = call.unwanted.clone();
         let (mut reply, _) = self.post(self.headers(line), line, &unwanted).await?;
         while let Some(message) = reply.next().await? {
@@ -111,7 +111,7 @@ impl Bridge {
 
     /// Lists the tools with the caller's metadata, to learn which headers their
     /// arguments need.
-    async fn learn_again(&self, call: &ClientCall, line: &Bytes) -> Result<(), BridgeError> {
+    async fn learn_again(&self, call: &ClientCall, line: &Bytes) -> BridgeResult<()> {
         let envelope = match wire::parse(line) {
             Ok(Message::Request {
                 params: Some(params),

@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::error::BridgeError;
+use super::error::{BridgeError, BridgeResult};
 use super::gateway_link::{GatewayLink, SILENCE};
 use crate::cli::failure::Failure;
 use crate::cli::remote::LARGEST;
@@ -22,7 +22,7 @@ pub(super) enum GatewayReply {
 
 impl GatewayReply {
     /// The next message, whatever the form of the reply.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, BridgeError> {
+    pub(super) async fn next(&mut self) -> BridgeResult<Option<Bytes>> {
         if let GatewayReply::Stream(stream) = self {
             return stream.next().await;
         }
@@ -44,7 +44,7 @@ pub(super) struct GatewayStream {
 pub(super) async fn read(
     response: Response<ResponseBody>,
     gateway: &GatewayLink,
-) -> Result<GatewayReply, BridgeError> {
+) -> BridgeResult<GatewayReply> {
     let url = &gateway.url();
     let status = response.status();
     if !status.is_success() {
@@ -97,7 +97,7 @@ async fn refusal(
 impl GatewayStream {
     /// The next message, or `None` at the end of the stream. Cancel safe: a
     /// dropped future loses nothing.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, BridgeError> {
+    pub(super) async fn next(&mut self) -> BridgeResult<Option<Bytes>> {
         loop {
             let event = self.events.next_within(SILENCE).await;
             let event = event.map_err(|error| match error {
