@@ -145,7 +145,7 @@ impl FieldReader<'_, '_> {
                     "belongs to {owner}, but this one is {}; remove one of the two",
                     kind.as_str()
                 );
-                self.problem_at(*field, message, value.start());
+                self.problem_at(field, message, value.start());
             }
         }
     }

@@ -34,12 +34,7 @@ impl<'r, 't> FieldReader<'r, 't> {
         (!matches!(member.value, Value::NullKeyword(_))).then_some(&member.value)
     }
 
-    pub(super) fn problem_at(
-        &mut self,
-        field: impl Into<String>,
-        message: impl Into<String>,
-        offset: usize,
-    ) {
+    pub(super) fn problem_at(&mut self, field: &str, message: impl Into<String>, offset: usize) {
         let problem = self.places.problem(field, message, offset);
         self.problems.push(problem);
     }
@@ -124,14 +119,14 @@ impl<'r, 't> FieldReader<'r, 't> {
             return map;
         };
         for (name, offset) in repeated(object) {
-            let problem = self.places.twice(format!("{field}.{name}"), offset);
+            let problem = self.places.twice(&format!("{field}.{name}"), offset);
             self.problems.push(problem);
         }
         for member in &object.properties {
             let name = member.name.as_str();
             let path = format!("{field}.{name}");
             if let Err(message) = check_name(name) {
-                self.problem_at(path.as_str(), message, member.start());
+                self.problem_at(&path, message, member.start());
             }
             let Some(text) = self.string(&path, &member.value) else {
                 continue;
@@ -140,7 +135,7 @@ impl<'r, 't> FieldReader<'r, 't> {
                 if let TextPiece::Text(text) = piece
                     && let Err(message) = check_value(text)
                 {
-                    self.problem_at(path.as_str(), message, member.value.start());
+                    self.problem_at(&path, message, member.value.start());
                 }
             }
             map.insert(name.to_owned(), text.to_owned());

@@ -124,7 +124,7 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
             let servers = fields.strings(USER_SERVERS, list);
             for (at, server) in servers.iter().enumerate() {
                 if let Err(message) = globs::check_server(server) {
-                    fields.problem_at(format!("{USER_SERVERS}[{at}]"), message, list.start());
+                    fields.problem_at(&format!("{USER_SERVERS}[{at}]"), message, list.start());
                 }
             }
             let good = fields.problems.len() == known;
@@ -152,9 +152,9 @@ fn filters(
         let path = format!("{FILTERS}.{name}");
         let again = twice.iter().find(|(other, _)| *other == name);
         let filter = match (&member.value, again) {
-            (_, Some((_, offset))) => Err(vec![places.twice(path, *offset)]),
+            (_, Some((_, offset))) => Err(vec![places.twice(&path, *offset)]),
             (Value::Object(object), None) => filter(object, places, &path),
-            (other, None) => Err(vec![places.wrong_kind(path, "an object", other)]),
+            (other, None) => Err(vec![places.wrong_kind(&path, "an object", other)]),
         };
         named.insert(name.to_owned(), filter);
     }
@@ -189,7 +189,7 @@ fn patterns(fields: &mut FieldReader<'_, '_>, field: &str) -> Vec<String> {
     }
     for (at, pattern) in patterns.iter().enumerate() {
         if let Err(message) = check(pattern) {
-            fields.problem_at(format!("{field}[{at}]"), message, value.start());
+            fields.problem_at(&format!("{field}[{at}]"), message, value.start());
         }
     }
     patterns

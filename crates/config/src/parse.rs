@@ -68,12 +68,14 @@ impl FileReader<'_> {
     fn section(&self, parent: &Object<'_>, path: &str) -> Result<ServerDefinitions, Problem> {
         let field = format!("{path}{SERVERS}");
         if let Some((_, offset)) = repeated(parent).iter().find(|(name, _)| *name == SERVERS) {
-            return Err(self.places.twice(field, *offset));
+            return Err(self.places.twice(&field, *offset));
         }
         match parent.get(SERVERS).map(|member| &member.value) {
             None | Some(Value::NullKeyword(_)) => Ok(ServerDefinitions::new()),
             Some(Value::Object(section)) => Ok(self.servers(section)),
-            Some(other) => Err(self.places.wrong_kind(field, "an object of servers", other)),
+            Some(other) => Err(self
+                .places
+                .wrong_kind(&field, "an object of servers", other)),
         }
     }
 

@@ -121,23 +121,18 @@ impl<'t> LineIndex<'t> {
     /// A problem at a position of the text.
     pub(super) fn problem(
         &self,
-        field: impl Into<String>,
+        field: &str,
         message: impl Into<String>,
         offset: usize,
     ) -> Problem {
         Problem::new(field, message).at(self.of(offset))
     }
 
-    pub(super) fn twice(&self, field: impl Into<String>, offset: usize) -> Problem {
+    pub(super) fn twice(&self, field: &str, offset: usize) -> Problem {
         self.problem(field, "is given twice; keep one", offset)
     }
 
-    pub(super) fn wrong_kind(
-        &self,
-        field: impl Into<String>,
-        wanted: &str,
-        value: &Value<'_>,
-    ) -> Problem {
+    pub(super) fn wrong_kind(&self, field: &str, wanted: &str, value: &Value<'_>) -> Problem {
         let message = format!("must be {wanted}, not {}", kind_of(value));
         self.problem(field, message, value.start())
     }

@@ -27,36 +27,28 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn new(mark: Severity, id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub fn new(mark: Severity, id: &str, found: impl Into<String>) -> Finding {
         Finding {
-            id: id.into(),
+            id: id.to_owned(),
             mark,
             found: found.into(),
             todo: None,
         }
     }
 
-    pub fn ok(id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub fn ok(id: &str, found: impl Into<String>) -> Finding {
         Finding::new(Severity::Ok, id, found)
     }
 
-    pub fn note(id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub fn note(id: &str, found: impl Into<String>) -> Finding {
         Finding::new(Severity::Note, id, found)
     }
 
-    pub fn warn(
-        id: impl Into<String>,
-        found: impl Into<String>,
-        todo: impl Into<String>,
-    ) -> Finding {
+    pub fn warn(id: &str, found: impl Into<String>, todo: impl Into<String>) -> Finding {
         Finding::new(Severity::Warn, id, found).with(todo)
     }
 
-    pub fn bad(
-        id: impl Into<String>,
-        found: impl Into<String>,
-        todo: impl Into<String>,
-    ) -> Finding {
+    pub fn bad(id: &str, found: impl Into<String>, todo: impl Into<String>) -> Finding {
         Finding::new(Severity::Bad, id, found).with(todo)
     }
 

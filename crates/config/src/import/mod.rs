@@ -267,12 +267,12 @@ fn section<'o, 't>(
     for (depth, key) in path.iter().enumerate() {
         let field = || path[..=depth].join(".");
         if let Some((_, offset)) = repeated(object).iter().find(|(name, _)| name == key) {
-            return Err(places.twice(field(), *offset));
+            return Err(places.twice(&field(), *offset));
         }
         object = match object.get(key).map(|member| &member.value) {
             None | Some(Node::NullKeyword(_)) => return Ok(None),
             Some(Node::Object(inner)) => inner,
-            Some(other) => return Err(places.wrong_kind(field(), "an object", other)),
+            Some(other) => return Err(places.wrong_kind(&field(), "an object", other)),
         };
     }
     Ok(Some(object))
