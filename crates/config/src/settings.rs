@@ -7,7 +7,6 @@ mod reader;
 mod values;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -136,16 +135,11 @@ pub enum SettingsError {
     Bad(Vec<BadSetting>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {message}")]
 pub struct BadSetting {
     pub name: String,
     pub message: String,
-}
-
-impl fmt::Display for BadSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.message)
-    }
 }
 
 impl Settings {
