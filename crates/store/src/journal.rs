@@ -15,7 +15,7 @@ use super::digest::hex;
 use super::{AtPath, StoreErrorKind, file, own};
 
 /// A journal that saves are appended to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Journal {
     path: PathBuf,
     generation: u64,
@@ -122,9 +122,7 @@ impl Journal {
     pub(super) fn none(path: &Path) -> Journal {
         Journal {
             path: path.to_owned(),
-            generation: 0,
-            lines: 0,
-            length: 0,
+            ..Journal::default()
         }
     }
 

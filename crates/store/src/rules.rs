@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::postgres::RecordTable;
 use super::records::*;
 use super::state::{BoundEntry, CreateOutcome, Step, StoreState};
 use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp, UniqueField};
@@ -25,16 +26,15 @@ fn unchanged<T>(answer: T) -> Ruling<T> {
 }
 
 /// A create, which may repeat an earlier request.
-fn create<T>(
+fn create<R: RecordTable>(
     state: &StoreState,
     once: Option<Idempotency>,
-    earlier: impl FnOnce(i64) -> Option<T>,
-    make: impl FnOnce() -> Result<(i64, T, Vec<Step>), StoreErrorKind>,
-) -> Ruling<Creation<T>> {
+    make: impl FnOnce() -> Result<(R, Step), StoreErrorKind>,
+) -> Ruling<Creation<R>> {
     let now = Timestamp::now();
     let Some(once) = once else {
-        let (_, made, steps) = make()?;
-        return Ok((Creation::New(made), steps));
+        let (made, step) = make()?;
+        return Ok((Creation::New(made), vec![step]));
     };
     let key = KeyDigest::from_bytes(once.key);
     let body = KeyDigest::from_bytes(once.body);
@@ -42,9 +42,11 @@ fn create<T>(
         if made.body != body {
             return Err(StoreErrorKind::OnceReused);
         }
-        return unchanged(Creation::Earlier(earlier(made.id)));
+        let earlier = R::all(state).find(|record| record.id() == made.id);
+        return unchanged(Creation::Earlier(earlier.cloned()));
     }
-    let (id, made, mut steps) = make()?;
+    let (made, step) = make()?;
+    let (id, mut steps) = (made.id(), vec![step]);
     let old = state.once.iter().filter(|(_, made)| !made.is_fresh(now));
     steps.extend(old.map(|(key, _)| Step::NoOnce(*key)));
     steps.push(Step::Once(key, CreateOutcome { body, id, at: now }));
@@ -77,8 +79,7 @@ pub(super) fn create_tool(
     new: NewTool,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<ToolRecord>> {
-    let earlier = |id| Some(ToolRecord::clone(state.tools.get(&ToolId(id))?));
-    create(state, once, earlier, || {
+    create(state, once, || {
         let now = Timestamp::now();
         let tool = ToolRecord {
             id: state.new_tool(0),
@@ -90,7 +91,7 @@ pub(super) fn create_tool(
             created_at: now,
             updated_at: now,
         };
-        Ok((tool.id.0, tool.clone(), vec![Step::Tool(Arc::new(tool))]))
+        Ok((tool.clone(), Step::Tool(Arc::new(tool))))
     })
 }
 
@@ -193,8 +194,7 @@ pub(super) fn create_entry(
     new: NewEntry,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<Entry>> {
-    let earlier = |id| Some(state.entries.get(&EntryId(id))?.entry.clone());
-    create(state, once, earlier, || {
+    create(state, once, || {
         free(state, &new.key.digest)?;
         let now = Timestamp::now();
         let bindings = bound(state, &new.owner, &[], &new.bindings)?;
@@ -213,7 +213,7 @@ pub(super) fn create_entry(
             entry: entry.clone(),
             bindings,
         };
-        Ok((entry.id.0, entry, vec![Step::Entry(Arc::new(held))]))
+        Ok((entry, Step::Entry(Arc::new(held))))
     })
 }
 
@@ -341,8 +341,7 @@ pub(super) fn create_instance(
     new: NewInstance,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<Instance>> {
-    let earlier = |id| Some(Instance::clone(state.instances.get(&EntryId(id))?));
-    create(state, once, earlier, || {
+    create(state, once, || {
         free_for_instance(state, &new.key.digest)?;
         let now = Timestamp::now();
         let made = Instance {
@@ -355,11 +354,7 @@ pub(super) fn create_instance(
             created_at: now,
             updated_at: now,
         };
-        Ok((
-            made.id.0,
-            made.clone(),
-            vec![Step::Instance(Arc::new(made))],
-        ))
+        Ok((made.clone(), Step::Instance(Arc::new(made))))
     })
 }
 
