@@ -288,7 +288,10 @@ impl Remote {
         let sent = self.http.send(&method, &uri, &headers, &body).await;
         let response = sent.map_err(|error| self.unreachable(&error))?;
         match response.status() {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Failure::Denied {
+                url: self.url().to_owned(),
+                given: self.token.is_some(),
+            }),
             _ => Ok(response),
         }
     }
@@ -327,13 +330,6 @@ impl Remote {
                 let what = format!("no answer within {} s", limit.as_secs());
                 Err(Failure::unreachable(self.url(), what))
             }
-        }
-    }
-
-    fn denied(&self) -> Failure {
-        Failure::Denied {
-            url: self.url().to_owned(),
-            given: self.token.is_some(),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{ClientApp, ImportedServer};
 pub(super) const NO_LOGIN: &str = "Portway does not log in for you; set an Authorization header";
 pub(super) const BAD_VARIABLE: &str = "names a variable that Portway cannot read";
 
+#[derive(Default)]
 pub(super) struct ImportDraft {
     pub(super) name: String,
     /// The fields that have not been read yet.
@@ -30,9 +31,7 @@ impl ImportDraft {
         ImportDraft {
             name,
             given,
-            made: Map::new(),
-            notes: Vec::new(),
-            problems: Vec::new(),
+            ..ImportDraft::default()
         }
     }
 
