@@ -20,23 +20,34 @@ type FromRow<T> = Result<T, sqlx::Error>;
 pub(in super::super) trait RecordTable: Clone + Send + 'static {
     const NAME: &'static str;
     /// Written once, when the record is created.
-    const FIXED: &'static str;
+    const FIXED: &'static str = "user_id, created_at";
     const COLUMNS: &'static str;
 
     /// Oldest first.
     fn all(state: &StoreState) -> impl Iterator<Item = &Self>;
-    fn id(&self) -> i64;
-    fn owner(&self) -> &str;
-    /// Binds [`RecordTable::FIXED`].
-    fn bind_fixed(&self, query: PgQuery) -> PgQuery;
+    /// Its id, its owner, and when it was created.
+    fn origin(&self) -> (i64, &str, Timestamp);
     /// Binds [`RecordTable::COLUMNS`].
     fn bind(&self, query: PgQuery) -> PgQuery;
     fn from_row(row: &PgRow) -> FromRow<Self>;
+
+    fn id(&self) -> i64 {
+        self.origin().0
+    }
+
+    fn owner(&self) -> &str {
+        self.origin().1
+    }
+
+    /// Binds [`RecordTable::FIXED`].
+    fn bind_fixed(&self, query: PgQuery) -> PgQuery {
+        let (_, owner, created_at) = self.origin();
+        query.bind(owner).bind(moment(created_at))
+    }
 }
 
 impl RecordTable for Entry {
     const NAME: &'static str = "mcp_v2";
-    const FIXED: &'static str = "user_id, created_at";
     const COLUMNS: &'static str = "name, status, \
         key_digest, key_hint, key_created_at, expires_at, last_used_at, \
         exposed_resources, exposed_prompts, filter_allow, filter_deny, updated_at";
@@ -45,16 +56,8 @@ impl RecordTable for Entry {
         state.entries.values().map(|held| &held.entry)
     }
 
-    fn id(&self) -> i64 {
-        self.id.0
-    }
-
-    fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    fn bind_fixed(&self, query: PgQuery) -> PgQuery {
-        query.bind(&*self.owner).bind(moment(self.created_at))
+    fn origin(&self) -> (i64, &str, Timestamp) {
+        (self.id.0, &self.owner, self.created_at)
     }
 
     fn bind(&self, query: PgQuery) -> PgQuery {
@@ -87,23 +90,14 @@ impl RecordTable for Entry {
 
 impl RecordTable for ToolRecord {
     const NAME: &'static str = "tool";
-    const FIXED: &'static str = "user_id, created_at";
     const COLUMNS: &'static str = "name, description, server, tool, updated_at";
 
     fn all(state: &StoreState) -> impl Iterator<Item = &ToolRecord> {
         state.tools.values().map(|tool| &**tool)
     }
 
-    fn id(&self) -> i64 {
-        self.id.0
-    }
-
-    fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    fn bind_fixed(&self, query: PgQuery) -> PgQuery {
-        query.bind(&*self.owner).bind(moment(self.created_at))
+    fn origin(&self) -> (i64, &str, Timestamp) {
+        (self.id.0, &self.owner, self.created_at)
     }
 
     fn bind(&self, query: PgQuery) -> PgQuery {
@@ -139,12 +133,8 @@ impl RecordTable for Instance {
         state.instances.values().map(|instance| &**instance)
     }
 
-    fn id(&self) -> i64 {
-        self.id.0
-    }
-
-    fn owner(&self) -> &str {
-        &self.owner
+    fn origin(&self) -> (i64, &str, Timestamp) {
+        (self.id.0, &self.owner, self.created_at)
     }
 
     fn bind_fixed(&self, query: PgQuery) -> PgQuery {
