@@ -137,11 +137,10 @@ impl PostgresStore {
 
     pub(in super::super) fn grant(&self, key: &KeyDigest) -> GrantLookup {
         let found = self.mirror.grants.find(key);
-        let status = &self.database.status;
-        match (status.memory(), found) {
+        match (self.database.status.memory(), found) {
             (MirrorState::InStep, None) => GrantLookup::No,
             (MirrorState::InStep, Some(grant)) => GrantLookup::Yes(grant),
-            (MirrorState::Away, Some(grant)) if status.unheard() < FROM_MEMORY => {
+            (MirrorState::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => {
                 GrantLookup::Yes(grant)
             }
             _ => GrantLookup::Ask,
@@ -179,9 +178,9 @@ impl PostgresStore {
             MirrorState::Behind => {
                 Some("database notifications lost; every key is looked up in the database".into())
             }
-            MirrorState::Away => Some(format!(
+            MirrorState::Away(unheard) => Some(format!(
                 "the database has not answered for {} s; entries are served as they were then",
-                self.database.status.unheard().as_secs()
+                unheard.as_secs()
             )),
         }
     }

@@ -1,11 +1,14 @@
 //! The state of the copy in memory relative to the database.
 
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 /// How long memory serves entries while the database is unreachable.
 pub(super) const FROM_MEMORY: Duration = Duration::from_secs(5 * 60);
+
+const IN_STEP: u8 = 0;
+const BEHIND: u8 = 1;
+const AWAY: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MirrorState {
@@ -13,112 +16,116 @@ pub(super) enum MirrorState {
     InStep,
     /// The database responds, and must be read.
     Behind,
-    /// The database does not respond.
-    Away,
+    /// The database does not respond; memory has had no update for this long.
+    Away(Duration),
 }
 
-/// The lock is held to read or set the fields.
 #[derive(Debug)]
-pub(super) struct MirrorStatus(Mutex<MirrorProgress>);
-
-#[derive(Debug)]
-struct MirrorProgress {
-    state: MirrorState,
-    /// When memory was last up to date.
-    in_step: Instant,
+pub(super) struct MirrorStatus {
+    mode: AtomicU8,
+    /// When memory was last up to date, in milliseconds since `start`.
+    in_step: AtomicU64,
     /// The number of operations that the database has completed.
-    answers: u64,
+    answers: AtomicU64,
+    start: Instant,
 }
 
 impl Default for MirrorStatus {
     fn default() -> MirrorStatus {
-        MirrorStatus(Mutex::new(MirrorProgress {
-            state: MirrorState::Behind,
-            in_step: Instant::now(),
-            answers: 0,
-        }))
+        MirrorStatus {
+            mode: AtomicU8::new(BEHIND),
+            in_step: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
+            start: Instant::now(),
+        }
     }
 }
 
 impl MirrorStatus {
     pub(super) fn memory(&self) -> MirrorState {
-        self.0.lock().state
+        match self.mode.load(Ordering::Acquire) {
+            IN_STEP => MirrorState::InStep,
+            BEHIND => MirrorState::Behind,
+            _ => MirrorState::Away(self.unheard()),
+        }
     }
 
     pub(super) fn is_away(&self) -> bool {
-        self.memory() == MirrorState::Away
+        self.mode.load(Ordering::Acquire) == AWAY
     }
 
     /// How long ago memory was last up to date, where it is not now.
     pub(super) fn unheard(&self) -> Duration {
-        self.0.lock().in_step.elapsed()
+        let last = Duration::from_millis(self.in_step.load(Ordering::Acquire));
+        self.start.elapsed().saturating_sub(last)
+    }
+
+    /// Records that memory was up to date just now.
+    fn mark(&self) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.in_step.store(now, Ordering::Release);
     }
 
     pub(super) fn set_in_step(&self) {
-        self.0.lock().read(MirrorState::InStep);
+        self.mark();
+        self.mode.store(IN_STEP, Ordering::Release);
     }
 
     /// Everything was read just now, but further changes will not be notified.
     pub(super) fn set_read(&self) {
-        self.0.lock().read(MirrorState::Behind);
+        self.mark();
+        self.mode.store(BEHIND, Ordering::Release);
     }
 
     pub(super) fn set_behind(&self) {
-        self.0.lock().leave(MirrorState::Behind);
+        self.leave(BEHIND);
     }
 
     pub(super) fn note_answer(&self) {
-        self.0.lock().answers += 1;
+        self.answers.fetch_add(1, Ordering::AcqRel);
     }
 
     /// For [`MirrorStatus::set_away_since`].
     pub(super) fn answers(&self) -> u64 {
-        self.0.lock().answers
+        self.answers.load(Ordering::Acquire)
     }
 
     /// An attempt failed that began after `answers`. If the database has
     /// completed another operation meanwhile, it came back during the attempt.
     pub(super) fn set_away_since(&self, answers: u64) {
-        let mut now = self.0.lock();
-        let came_back = now.answers != answers;
-        now.leave(if came_back {
-            MirrorState::Behind
+        let mode = if self.answers() == answers {
+            AWAY
         } else {
-            MirrorState::Away
-        });
+            BEHIND
+        };
+        self.leave(mode);
     }
 
-    /// Records a failed read, but only in the state `Behind`: in the others the
+    /// Records a failed read, but only in the mode `Behind`: in the others the
     /// listener knows better or is already reconnecting.
     pub(super) fn suspect_away(&self, answers: u64) {
-        let mut now = self.0.lock();
-        if now.answers == answers && now.state == MirrorState::Behind {
-            now.state = MirrorState::Away;
+        if self.answers() != answers {
+            return;
         }
+        let _ = self
+            .mode
+            .compare_exchange(BEHIND, AWAY, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Something has changed, but memory does not have the new value.
     pub(super) fn doubt(&self) {
-        let mut now = self.0.lock();
-        if now.state == MirrorState::InStep {
-            now.leave(MirrorState::Behind);
+        let left = self
+            .mode
+            .compare_exchange(IN_STEP, BEHIND, Ordering::AcqRel, Ordering::Acquire);
+        if left.is_ok() {
+            self.mark();
         }
     }
-}
 
-impl MirrorProgress {
-    /// Memory is up to date now.
-    fn read(&mut self, state: MirrorState) {
-        self.in_step = Instant::now();
-        self.state = state;
-    }
-
-    /// Memory was up to date until now if it was in step.
-    fn leave(&mut self, state: MirrorState) {
-        if self.state == MirrorState::InStep {
-            self.in_step = Instant::now();
+    fn leave(&self, mode: u8) {
+        if self.mode.swap(mode, Ordering::AcqRel) == IN_STEP {
+            self.mark();
         }
-        self.state = state;
     }
 }
 
@@ -139,7 +146,9 @@ mod tests {
         std::thread::sleep(Duration::from_millis(30));
         status.suspect_away(answers);
         assert!(status.is_away());
-        let unheard = status.unheard();
+        let MirrorState::Away(unheard) = status.memory() else {
+            panic!("it is away");
+        };
         assert!(unheard >= Duration::from_millis(30), "{unheard:?}");
     }
 
