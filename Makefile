@@ -8,7 +8,7 @@ export RUST_TEST_THREADS ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 export PORTWAY_TEST_SKIPPED = $(CURDIR)/target/skipped-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-copilot browse check soak bench fmt tools console
+.PHONY: help run build test test-rust test-copilot browse check soak bench fmt tools console
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,9 +21,12 @@ build: console ## build the release binary
 
 test: tools console check ## everything that must hold before a merge
 	@mkdir -p target && rm -f $(PORTWAY_TEST_SKIPPED)
-	$(CARGO) test --locked --no-fail-fast
-	$(MAKE) --no-print-directory browse test-copilot
+	@# Side by side: a browser waits half of its time.
+	$(MAKE) --no-print-directory --keep-going -j2 test-rust browse test-copilot
 	@if [ -s $(PORTWAY_TEST_SKIPPED) ]; then echo "skipped tests:"; cat $(PORTWAY_TEST_SKIPPED); fi
+
+test-rust: ## all tests of the default features
+	$(CARGO) test --locked --no-fail-fast
 
 test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript
 	$(CARGO) clippy --locked -p portway --features copilot --lib --test copilot --example copilot -- -D warnings

@@ -254,13 +254,7 @@ mod tests {
         }
         assert!(options(&[]).listen.is_none());
         let all = [
-            "--project",
-            "p",
-            "--data-dir",
-            "d",
-            "--no-auth",
-            "--log-format",
-            "json",
+            "--project", "p", "--data-dir", "d", "--no-auth", "--log-format", "json",
         ];
         let given = options(&all);
         assert!(given.no_auth);

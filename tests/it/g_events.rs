@@ -241,12 +241,7 @@ async fn a5_the_history_of_a_server_has_its_reasons_and_its_processes_are_shown(
         .map(|moment| moment["state"].as_str().unwrap())
         .collect();
     let expected = [
-        "connecting",
-        "connected",
-        "disconnected",
-        "connecting",
-        "connected",
-        "disconnected",
+        "connecting", "connected", "disconnected", "connecting", "connected", "disconnected",
     ];
     assert_eq!(states, expected, "{history:#}");
     let reason = history[2]["reason"].as_str().unwrap();

@@ -46,13 +46,7 @@ async fn g3_no_secret_is_in_any_answer_or_log() {
     let app = start.start().await;
     app.until_status("works", "connected").await;
     for name in [
-        "dies",
-        "missing",
-        "nowhere",
-        "unset",
-        "remote",
-        "remote-var",
-        "sse",
+        "dies", "missing", "nowhere", "unset", "remote", "remote-var", "sse",
     ] {
         app.until(name, |record| record["error"].is_string()).await;
     }

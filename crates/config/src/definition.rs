@@ -23,14 +23,7 @@ use super::tree::LineIndex;
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const COMMON: &[&str] = &[
-    "type",
-    "transport",
-    "enabled",
-    "disabled",
-    "timeout",
-    "era",
-    "containment",
-    "privileges",
+    "type", "transport", "enabled", "disabled", "timeout", "era", "containment", "privileges",
     "isolation",
 ];
 const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];

@@ -11,11 +11,7 @@ const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// Written in lower case, upper case, or both: programs differ.
 const PROXIES: &[&str] = &[
-    "all_proxy",
-    "ftp_proxy",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
+    "all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy",
 ];
 
 const CERTIFICATES: &[&str] = &[

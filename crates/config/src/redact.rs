@@ -17,16 +17,8 @@ const SHORTEST: usize = 6;
 
 /// Values that are settings, under any name.
 const PLAIN_WORDS: &[&str] = &[
-    "debug",
-    "default",
-    "development",
-    "disabled",
-    "enabled",
-    "localhost",
-    "production",
-    "staging",
-    "verbose",
-    "warning",
+    "debug", "default", "development", "disabled", "enabled", "localhost", "production", "staging",
+    "verbose", "warning",
 ];
 
 /// Whether a value of the environment must be kept out of logs. All are, except

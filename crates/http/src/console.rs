@@ -33,15 +33,7 @@ const PLAIN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"u
 /// First segments of paths that are never a page: clients expect no HTML there,
 /// whatever their `Accept` is.
 const NO_PAGES: [&str; 9] = [
-    "api",
-    "mcp",
-    "sse",
-    "messages",
-    ".well-known",
-    "assets",
-    "healthz",
-    "readyz",
-    ".refused",
+    "api", "mcp", "sse", "messages", ".well-known", "assets", "healthz", "readyz", ".refused",
 ];
 
 #[derive(RustEmbed)]

@@ -19,10 +19,7 @@ pub(super) struct Usage(pub [i64; 4]);
 
 fn each(limits: &UserLimits) -> [usize; 4] {
     [
-        limits.records,
-        limits.entries,
-        limits.bindings,
-        limits.bytes,
+        limits.records, limits.entries, limits.bindings, limits.bytes,
     ]
 }
 

@@ -22,13 +22,7 @@ pub(super) async fn ls(args: &AskArgs, environment: &Environment) -> CommandResu
         note("no entries yet: make one with `portway entries create NAME --tool server:tool`");
     } else {
         let heads = [
-            "ID",
-            "NAME",
-            "STATUS",
-            "TOOLS",
-            "KEY",
-            "LAST USED",
-            "EXPIRES",
+            "ID", "NAME", "STATUS", "TOOLS", "KEY", "LAST USED", "EXPIRES",
         ];
         let mut table = Table::new(heads);
         let mut counts = futures_util::stream::iter(&entries)

@@ -40,13 +40,7 @@ pub(crate) async fn ls(args: &LsArgs, environment: &Environment) -> CommandResul
 
 fn table(servers: &[Value]) -> Table<7> {
     let mut table = Table::new([
-        "NAME",
-        "STATUS",
-        "ERA",
-        "TRANSPORT",
-        "TOOLS",
-        "SINCE",
-        "ERROR",
+        "NAME", "STATUS", "ERA", "TRANSPORT", "TOOLS", "SINCE", "ERROR",
     ]);
     for server in servers {
         let status = text(server, "status");

@@ -327,12 +327,7 @@ fn b8_install_names_what_is_wrong() {
         ),
         (
             &[
-                "install",
-                "claude-desktop",
-                "--entry",
-                KEY,
-                "--scope",
-                "project",
+                "install", "claude-desktop", "--entry", KEY, "--scope", "project",
             ],
             2,
             "--scope",

@@ -7,16 +7,8 @@ use crate::app::{eventually, fixture, fixtures, setup};
 use crate::mcp_front::{call, modern, until};
 
 const TOOLS: [&str; 10] = [
-    "list_servers",
-    "get_server",
-    "add_server",
-    "update_server",
-    "remove_server",
-    "start_server",
-    "stop_server",
-    "restart_server",
-    "server_logs",
-    "list_tools",
+    "list_servers", "get_server", "add_server", "update_server", "remove_server", "start_server",
+    "stop_server", "restart_server", "server_logs", "list_tools",
 ];
 
 fn of_portway(names: &[String]) -> Vec<&str> {

@@ -191,12 +191,7 @@ async fn t_g3_the_service_sees_our_credential_alone() {
         "{head}"
     );
     for gone in [
-        "canary",
-        "cookie",
-        "authorization",
-        "origin",
-        "x-hop",
-        "\r\nte:",
+        "canary", "cookie", "authorization", "origin", "x-hop", "\r\nte:",
     ] {
         assert!(!head.contains(gone), "{gone}: {head}");
     }

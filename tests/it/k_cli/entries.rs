@@ -72,13 +72,7 @@ async fn k7_entries_from_the_first_to_the_last() {
     assert!(none.err.contains("portway entries create"), "{none:?}");
 
     let create = [
-        "entries",
-        "create",
-        "code review",
-        "--tool",
-        "one:echo",
-        "--tool",
-        "one:add",
+        "entries", "create", "code review", "--tool", "one:echo", "--tool", "one:add",
     ];
     let made = run(&app, &create).await.ok();
     let key = key_in(&made);

@@ -53,14 +53,7 @@ async fn k7_add_waits_until_it_is_connected_or_says_why_not() {
     let added = run(
         &app,
         &[
-            "add",
-            "good",
-            "--timeout",
-            "2m",
-            "--",
-            &command,
-            "--era",
-            "modern",
+            "add", "good", "--timeout", "2m", "--", &command, "--era", "modern",
         ],
     )
     .await;
@@ -71,14 +64,7 @@ async fn k7_add_waits_until_it_is_connected_or_says_why_not() {
     assert_eq!(good["config"]["args"], json!(["--era", "modern"]));
 
     let bad = [
-        "add",
-        "bad",
-        "--",
-        &command,
-        "--exit",
-        "3",
-        "--stderr",
-        "out of paper",
+        "add", "bad", "--", &command, "--exit", "3", "--stderr", "out of paper",
     ];
     run(&app, &bad).await.fails(1, "out of paper");
     let missing = run(&app, &["add", "gone", "--json", "--", NOWHERE]).await;

@@ -192,11 +192,7 @@ async fn k4_quiet_streams_are_kept_alive_and_not_cut() {
         older.tool(1, "sleep", slow()).send(),
     );
     for talk in [
-        &mut own,
-        &mut resumable,
-        &mut listening,
-        &mut modern,
-        &mut older,
+        &mut own, &mut resumable, &mut listening, &mut modern, &mut older,
     ] {
         assert!(talk.is_stream());
         assert_eq!(talk.bytes().await.unwrap(), ":\n\n");

@@ -19,10 +19,7 @@ const KINDS: [&str; 4] = ["tree", "daemon", "comet", "launcher"];
 const RACERS: u32 = 4;
 
 const ORDINARY: [&str; 4] = [
-    "setpriv",
-    "--reuid=65534",
-    "--regid=65534",
-    "--clear-groups",
+    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 ];
 
 /// Whom the parent runs as.

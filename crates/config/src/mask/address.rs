@@ -12,19 +12,8 @@ const TOKEN_LENGTH: usize = 16;
 
 /// Path segments that may follow `/token/` without being a token.
 const ACTIONS: &[&str] = &[
-    "callback",
-    "create",
-    "exchange",
-    "info",
-    "introspect",
-    "list",
-    "mcp",
-    "new",
-    "refresh",
-    "revoke",
-    "sse",
-    "validate",
-    "verify",
+    "callback", "create", "exchange", "info", "introspect", "list", "mcp", "new", "refresh",
+    "revoke", "sse", "validate", "verify",
 ];
 
 /// On the text, which may hold references and then is no URL yet.

@@ -2,53 +2,20 @@
 
 /// Parts of a name that mark its value as a secret.
 const SECRET_PARTS: &[&str] = &[
-    "authorization",
-    "bearer",
-    "cookie",
-    "cred",
-    "dsn",
-    "jwt",
-    "key",
-    "pass",
-    "private",
-    "pwd",
-    "secret",
-    "signature",
-    "token",
+    "authorization", "bearer", "cookie", "cred", "dsn", "jwt", "key", "pass", "private", "pwd",
+    "secret", "signature", "token",
 ];
 
 /// Whole words that mark a secret and are too short, or too common, to look for
 /// inside a word: `path`, `author`, `obsession`.
 const SECRET_WORDS: &[&str] = &[
-    "auth",
-    "otp",
-    "pat",
-    "pin",
-    "pw",
-    "sas",
-    "session",
-    "sessionid",
-    "sid",
-    "sig",
+    "auth", "otp", "pat", "pin", "pw", "sas", "session", "sessionid", "sid", "sig",
 ];
 
 /// Words that hold one of those parts and mean something else.
 const ORDINARY_WORDS: &[&str] = &[
-    "bypass",
-    "compass",
-    "credit",
-    "credits",
-    "hotkey",
-    "keyboard",
-    "keycloak",
-    "keymap",
-    "keyword",
-    "keywords",
-    "monkey",
-    "passive",
-    "passthrough",
-    "tokenizer",
-    "valkey",
+    "bypass", "compass", "credit", "credits", "hotkey", "keyboard", "keycloak", "keymap",
+    "keyword", "keywords", "monkey", "passive", "passthrough", "tokenizer", "valkey",
 ];
 
 /// Last words of a name that describe the location or size of a secret, not the

@@ -2,45 +2,10 @@
 
 /// The prefixes of tokens of well-known services.
 const PREFIXES: &[&str] = &[
-    "AIza",
-    "AKIA",
-    "ASIA",
-    "SG.",
-    "apify_api_",
-    "dop_v1_",
-    "eyJ",
-    "figd_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "github_pat_",
-    "glpat-",
-    "gsk_",
-    "hf_",
-    "lin_api_",
-    "npm_",
-    "ntn_",
-    "pat-",
-    "pk_live_",
-    "pplx-",
-    "pwa_",
-    "pypi-",
-    "rk_live_",
-    "sbp_",
-    "secret_",
-    "shpat_",
-    "sk-",
-    "sk_live_",
-    "sk_test_",
-    "tvly-",
-    "whsec_",
-    "xai-",
-    "xapp-",
-    "xoxa-",
-    "xoxb-",
-    "xoxp-",
-    "ya29.",
+    "AIza", "AKIA", "ASIA", "SG.", "apify_api_", "dop_v1_", "eyJ", "figd_", "ghp_", "gho_", "ghs_",
+    "ghu_", "github_pat_", "glpat-", "gsk_", "hf_", "lin_api_", "npm_", "ntn_", "pat-", "pk_live_",
+    "pplx-", "pwa_", "pypi-", "rk_live_", "sbp_", "secret_", "shpat_", "sk-", "sk_live_",
+    "sk_test_", "tvly-", "whsec_", "xai-", "xapp-", "xoxa-", "xoxb-", "xoxp-", "ya29.",
 ];
 
 /// The least length after such a prefix.
@@ -61,19 +26,8 @@ const LONG_NUMBER: usize = 12;
 
 /// Path segments that a credential follows.
 const HOLDERS: &[&str] = &[
-    "access_token",
-    "api-key",
-    "api_key",
-    "apikey",
-    "key",
-    "keys",
-    "password",
-    "secret",
-    "secrets",
-    "session",
-    "sessions",
-    "token",
-    "tokens",
+    "access_token", "api-key", "api_key", "apikey", "key", "keys", "password", "secret", "secrets",
+    "session", "sessions", "token", "tokens",
 ];
 
 pub(super) fn holds_secret(segment: &str) -> bool {

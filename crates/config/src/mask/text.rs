@@ -14,16 +14,7 @@ const DEEPEST: usize = 8;
 
 /// Words that a credential follows in the value of a header.
 const SCHEMES: &[&str] = &[
-    "apikey",
-    "api-key",
-    "basic",
-    "bearer",
-    "digest",
-    "hmac",
-    "negotiate",
-    "ntlm",
-    "oauth",
-    "token",
+    "apikey", "api-key", "basic", "bearer", "digest", "hmac", "negotiate", "ntlm", "oauth", "token",
 ];
 
 /// The meaning that the text gives to its next word.

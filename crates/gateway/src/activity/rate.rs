@@ -151,16 +151,7 @@ mod tests {
     #[test]
     fn times_are_told_within_a_sixteenth() {
         for micros in [
-            0,
-            1,
-            15,
-            16,
-            17,
-            999,
-            1_000,
-            123_456,
-            30_000_000,
-            86_400_000_000,
+            0, 1, 15, 16, 17, 999, 1_000, 123_456, 30_000_000, 86_400_000_000,
         ] {
             let told = value(slot(micros));
             assert!(

@@ -31,13 +31,7 @@ const DEPTH: usize = 40;
 const SCHEMAS: usize = 4000;
 /// Keywords that allow and forbid nothing.
 const ABOUT: [&str; 7] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
 ];
 /// Bytes that a result may have more than its original, and required names at
 /// one place: the rest is left out, which allows more.

@@ -28,11 +28,7 @@ impl RestRecord for Instance {
     type Change = InstanceChange;
 
     stored_by!(
-        instances,
-        instance,
-        create_instance,
-        update_instance,
-        delete_instance
+        instances, instance, create_instance, update_instance, delete_instance
     );
 
     fn id(text: &str) -> Result<InstanceName, ApiError> {

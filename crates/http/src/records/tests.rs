@@ -353,10 +353,7 @@ async fn f4_the_admin_lists_the_records_of_one_user() {
         }
     }
     for path in [
-        "/api/v1/tools",
-        "/api/v1/mcp_v2",
-        "/api/v1/mcp",
-        "/api/v1/mcp/",
+        "/api/v1/tools", "/api/v1/mcp_v2", "/api/v1/mcp", "/api/v1/mcp/",
     ] {
         let of = |user: &str| format!("{path}?user_id={user}&limit=5");
         let list = async |who: &Principal, path: &str| {

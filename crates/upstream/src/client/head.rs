@@ -107,11 +107,8 @@ pub(super) fn read(
     loop {
         let mut lines = [const { MaybeUninit::uninit() }; LINES];
         let mut parsed = httparse::Response::new(&mut []);
-        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut parsed,
-            buffer,
-            &mut lines,
-        );
+        let result = httparse::ParserConfig::default()
+            .parse_response_with_uninit_headers(&mut parsed, buffer, &mut lines);
         let size = match result {
             Ok(httparse::Status::Complete(size)) => size,
             Ok(httparse::Status::Partial) if buffer.len() > HEAD_LIMIT => {

@@ -299,14 +299,7 @@ fn envelopes_are_read_and_checked() {
 #[test]
 fn levels_are_ordered_by_severity() {
     let names = [
-        "debug",
-        "info",
-        "notice",
-        "warning",
-        "error",
-        "critical",
-        "alert",
-        "emergency",
+        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
     ];
     let levels: Vec<LogLevel> = names.iter().map(|name| name.parse().unwrap()).collect();
     assert!(levels.is_sorted());

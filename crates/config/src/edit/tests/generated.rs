@@ -120,19 +120,8 @@ impl FileGenerator {
 
     fn string(&mut self) {
         let texts = [
-            "npx",
-            "-y",
-            "a b",
-            "${A:-b}",
-            "\\\"q\\\"",
-            "// no comment",
-            "/* nor this */",
-            "{",
-            "],",
-            "\\u00e9",
-            "日本語",
-            "\\\\",
-            "😀",
+            "npx", "-y", "a b", "${A:-b}", "\\\"q\\\"", "// no comment", "/* nor this */", "{",
+            "],", "\\u00e9", "日本語", "\\\\", "😀",
         ];
         let text = texts[self.rng.usize(..texts.len())];
         self.text.push_str(&format!("\"{text}\""));
