@@ -22,7 +22,8 @@ build: console ## build the release binary
 test: tools console check ## everything that must hold before a merge
 	@mkdir -p target && rm -f $(PORTWAY_TEST_SKIPPED)
 	@# Side by side: a browser waits half of its time.
-	$(MAKE) --no-print-directory --keep-going -j2 test-rust browse test-copilot
+	$(MAKE) --no-print-directory --keep-going -j2 test-rust browse
+	$(MAKE) --no-print-directory test-copilot
 	@if [ -s $(PORTWAY_TEST_SKIPPED) ]; then echo "skipped tests:"; cat $(PORTWAY_TEST_SKIPPED); fi
 
 test-rust: ## all tests of the default features
