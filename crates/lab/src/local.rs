@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::dialog::Reaction;
+use crate::dialog::{Channel, Reaction};
 use crate::eras::{self, HandshakeAnswer, HandshakeResult};
 use crate::finding::{bad, warn};
 use crate::launcher::{Launcher, ServerCopy};
@@ -185,7 +185,9 @@ async fn died(copy: &mut ServerCopy, report: &mut LabReport) {
     let Some(process) = copy.process.as_mut() else {
         return;
     };
-    let soon = Duration::from_millis(20);
+    // The report of its end may come long after the end of its output.
+    let ended = matches!(&copy.dialog.channel, Channel::Pipe(pipe) if pipe.has_ended());
+    let soon = Duration::from_millis(if ended { 5_000 } else { 20 });
     if let Ok(exit) = tokio::time::timeout(soon, process.exited()).await {
         let found = format!("ended by itself with {exit}{}", copy.last_words());
         let todo = "Portway starts it again, three times in a row at most";

@@ -100,6 +100,11 @@ impl PipeChannel {
         }
     }
 
+    /// Whether the server has closed its output.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.inbox.is_closed() && self.inbox.is_empty()
+    }
+
     /// Ends the input of the server.
     pub(crate) fn close(&mut self) {
         self.writer = PipeWriter::Closed;
