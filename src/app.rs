@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -30,6 +31,10 @@ use upstream::{containment, process};
 
 /// Servers known to send requests to clients, waiting to be recorded.
 const SEEN: usize = 64;
+/// When the start is over, on most machines.
+const AFTER_START: Duration = Duration::from_secs(2);
+/// How long a connection may stay idle before it is closed for a restart.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// The components, connected and running.
 pub struct App {
@@ -151,9 +156,19 @@ impl App {
 
     /// Serves on `listener` until `stop`, then shuts down in order: requests in
     /// flight, the registry, every server in parallel.
-    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
+    ///
+    /// `stays`: another process keeps the socket open for the next start, so that
+    /// clients lose nothing if their connections end with a response.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stays: bool,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
-        let limits = EdgeLimits::from(&self.settings.limits).within(process::descriptor_limit());
+        let mut limits = EdgeLimits::from(&self.settings.limits);
+        limits.linger = if stays { LINGER } else { Duration::ZERO };
+        let limits = limits.within(process::descriptor_limit());
         let gateway = self.gateway.clone();
         let site = self.site(address, &gateway, &stop)?;
         let (closing, stopped) = (self.closing.clone(), stop.clone());
@@ -325,6 +340,8 @@ async fn remember_asking(registry: Arc<Registry>, mut seen: mpsc::Receiver<Askin
 }
 
 async fn tell_containment(shim: PathBuf) {
+    // The servers come first: trying all steps costs as much as starting three.
+    tokio::time::sleep(AFTER_START).await;
     match containment::ladder(&shim).await {
         Ok(ladder) => {
             let works: Vec<_> = ladder.works().iter().map(|step| step.as_str()).collect();

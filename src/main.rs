@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use portway::cli::{self, Cli};
 
 /// A call costs an eighth less than with glibc's allocator, a large one a third
-/// less; and memory that a burst has freed goes back by itself.
+/// less.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

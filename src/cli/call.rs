@@ -7,7 +7,7 @@ mod progress;
 mod shown;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::Environment;
 use super::failure::{CliResult, CommandResult, Failure};
-use super::remote::{AskArgs, Remote};
+use super::remote::{AskArgs, Remote, RemoteArgs};
 use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
 use exchange::{CallInput, Exchange};
@@ -49,6 +49,27 @@ pub struct CallArgs {
     verbose: u8,
     #[command(flatten)]
     ask: AskArgs,
+}
+
+impl CallArgs {
+    /// A call in the project in `directory`.
+    pub(super) fn of(tool: &str, arguments: [&str; 2], directory: &Path) -> CallArgs {
+        let remote = RemoteArgs {
+            project: Some(directory.to_owned()),
+            ..RemoteArgs::default()
+        };
+        CallArgs {
+            tool: tool.to_owned(),
+            arguments: arguments.map(str::to_owned).to_vec(),
+            output: None,
+            timeout: None,
+            verbose: 0,
+            ask: AskArgs {
+                json: false,
+                remote,
+            },
+        }
+    }
 }
 
 pub(super) async fn main(args: &CallArgs, environment: &Environment) -> CommandResult {

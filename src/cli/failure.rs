@@ -84,6 +84,12 @@ fn denied(url: &str, given: bool) -> String {
 }
 
 impl Failure {
+    /// Prints it; returns the exit code.
+    pub(super) fn report(&self) -> ExitCode {
+        note(&self.to_string());
+        ExitCode::from(self.exit_code())
+    }
+
     pub(super) fn usage(text: impl Display) -> Failure {
         Failure::Usage(text.to_string())
     }
@@ -147,8 +153,5 @@ pub(super) fn run(work: impl Future<Output = CommandResult>) -> ExitCode {
         Ok(runtime) => runtime.block_on(work),
         Err(error) => Err(Failure::other(format!("cannot start the runtime: {error}"))),
     };
-    outcome.unwrap_or_else(|failure| {
-        note(&failure.to_string());
-        ExitCode::from(failure.exit_code())
-    })
+    outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -18,6 +18,7 @@ mod call;
 mod clients;
 mod completions;
 mod connect;
+mod demo;
 mod doctor;
 mod entries;
 mod failure;
@@ -26,24 +27,31 @@ mod import;
 mod install;
 mod lab;
 mod logs;
+mod memory;
 mod migrate;
 mod remote;
 mod serve;
 mod servers;
+mod service;
+mod systemd;
 mod terminal;
 mod token;
 mod tools;
+mod upgrade;
 mod when;
 
 /// The environment variables of the program.
 type Environment = BTreeMap<String, String>;
+
+/// The version, with the commit that it was built from and its date.
+const VERSION: &str = env!("PORTWAY_VERSION");
 
 /// The exit code for a wrong argument or setting.
 pub const BAD_USE: u8 = 2;
 
 /// Runs, watches and connects MCP servers and exposes their tools.
 #[derive(Debug, Parser)]
-#[command(name = "portway", version, args_conflicts_with_subcommands = true)]
+#[command(name = "portway", version = VERSION, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -55,6 +63,13 @@ pub struct Cli {
 pub enum Command {
     /// Run the gateway (the default command)
     Serve(ServeArgs),
+    /// Run a project with two small servers, to try Portway without anything else
+    Demo(demo::DemoArgs),
+    /// Be one of the servers of the demonstration
+    #[command(hide = true)]
+    DemoServer(demo::DemoServerArgs),
+    /// Run Portway as a service of systemd
+    Service(service::ServiceArgs),
     /// List the servers and their status
     Ls(servers::LsArgs),
     /// Add a server: a command or a URL
@@ -97,6 +112,8 @@ pub enum Command {
     Plan(files::PlanArgs),
     /// Convert records of the old API into entries with the same keys
     Migrate(migrate::MigrateArgs),
+    /// Compare this version with the newest one in an index that you name
+    Upgrade(upgrade::UpgradeArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
     /// Print the manual, or write its pages into a directory
@@ -109,6 +126,9 @@ impl Command {
         let env = &environment;
         match self {
             Command::Serve(args) => serve::main(args, environment),
+            Command::Demo(args) => demo::main(args, environment),
+            Command::DemoServer(args) => run(demo::serve_one(&args)),
+            Command::Service(args) => run(service::main(&args, env)),
             Command::Ls(args) => run(servers::ls(&args, env)),
             Command::Add(args) => run(servers::add(&args, env)),
             Command::Rm(args) => run(servers::rm(&args, env)),
@@ -130,6 +150,7 @@ impl Command {
             Command::Check(args) => run(files::check(&args, env)),
             Command::Plan(args) => run(files::plan(&args, env)),
             Command::Migrate(args) => run(migrate::main(&args, env)),
+            Command::Upgrade(args) => run(upgrade::main(&args, env)),
             Command::Completions(args) => run(completions::main(&args, env)),
             Command::Man(args) => run(completions::man(&args, env)),
         }
@@ -160,6 +181,9 @@ pub struct ServeArgs {
     /// Start it and be done
     #[arg(long, hide = true, requires = "until_idle")]
     detach: bool,
+    /// Make a first call to the servers of `portway demo`
+    #[arg(skip)]
+    demo: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -2,11 +2,13 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -15,7 +17,7 @@ use super::Environment;
 use super::background::{self, LogFile};
 use super::remote::{Remote, RemoteArgs, reached};
 use super::terminal::{Cell, Table, Terminal, Tint, clip_inside, in_one_line};
-use super::{BAD_USE, ServeArgs};
+use super::{BAD_USE, ServeArgs, demo, import, memory, systemd};
 use crate::app::{self, App};
 use config::settings::{LogFormat, ServeOptions, Settings};
 use fleet::registry::Registry;
@@ -27,6 +29,8 @@ use upstream::process;
 const TABLE_WAIT: Duration = Duration::from_secs(20);
 /// How long the link to the console waits for them.
 const LINKS_WAIT: Duration = Duration::from_secs(3);
+/// How long connections wait for them after a restart with a socket of systemd.
+const HANDED_WAIT: Duration = Duration::from_secs(10);
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Columns of an error in the table; the API returns the whole error.
@@ -37,10 +41,13 @@ pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
     if args.detach {
         return ended(background::start_again().map_err(Into::into));
     }
-    let idle = args.until_idle;
+    let (idle, demo) = (args.until_idle, args.demo);
     if idle.is_some() {
         background::detach();
     }
+    // Before there are threads: both read and clear variables of the process.
+    let handed = systemd::handed_listener();
+    let environment = systemd::without_own(environment);
     let settings = match settings(args.into(), idle.is_some(), &environment) {
         Ok(settings) => settings,
         Err(error) => {
@@ -52,10 +59,25 @@ pub(super) fn main(args: ServeArgs, environment: Environment) -> ExitCode {
     process::raise_descriptor_limit();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .on_thread_park(memory::give_back)
         .build()
         .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(run(settings, idle, environment)));
+        .and_then(|runtime| {
+            let handed = handed.context("the socket of systemd cannot be used")?;
+            let start = ServeStart { handed, idle, demo };
+            // In a worker, which `give_back` reaches, not in this thread.
+            let done = runtime.spawn(run(settings, start, environment));
+            runtime.block_on(done).context("the gateway panicked")?
+        });
     ended(outcome)
+}
+
+/// How the gateway was started.
+struct ServeStart {
+    /// A listener that stays open when this process ends.
+    handed: Option<std::net::TcpListener>,
+    idle: Option<Duration>,
+    demo: bool,
 }
 
 fn ended(outcome: anyhow::Result<()>) -> ExitCode {
@@ -130,17 +152,27 @@ pub(super) fn log_to_stderr(settings: &Settings) -> anyhow::Result<()> {
 /// Runs until a signal; a second one ends everything at once.
 async fn run(
     settings: Settings,
-    idle: Option<Duration>,
+    start: ServeStart,
     environment: Environment,
 ) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone())?;
-    let fixed = idle.is_none() || environment.contains_key("PORTWAY_LISTEN");
-    let listener = match background::listen(&settings, fixed).await {
-        Ok(listener) => listener,
-        Err(error) => return Err(cannot_listen(&settings, &environment, error).await),
+    let stays = start.handed.is_some();
+    let listener = match start.handed {
+        Some(handed) => TcpListener::from_std(handed)?,
+        None => {
+            let fixed = start.idle.is_none() && !start.demo;
+            let fixed = fixed || environment.contains_key("PORTWAY_LISTEN");
+            match background::listen(&settings, fixed).await {
+                Ok(listener) => listener,
+                Err(error) => return Err(cannot_listen(&settings, &environment, error).await),
+            }
+        }
     };
     let address = listener.local_addr()?;
+    if settings.no_auth && !address.ip().is_loopback() {
+        anyhow::bail!("--no-auth: the socket of systemd ({address}) is not loopback");
+    }
     if !address.ip().is_loopback() {
         tracing::warn!(
             "listening on {address}, which is not loopback: put TLS in front of it, \
@@ -155,11 +187,14 @@ async fn run(
         token_file: settings.data_dir.join("admin_token").display().to_string(),
         own_token: settings.admin_token.is_some(),
         no_auth: settings.no_auth,
+        project: settings.project.clone(),
+        demo: start.demo,
         out: Terminal::new(&environment),
+        environment: environment.clone(),
     };
     let data_dir = settings.data_dir.clone();
     let app = App::start(settings, &environment).await?;
-    if let Some(limit) = idle {
+    if let Some(limit) = start.idle {
         let (directory, stop) = (data_dir.clone(), stop.clone());
         tokio::spawn(async move { background::until_unused(&directory, limit, stop).await });
     }
@@ -168,14 +203,22 @@ async fn run(
     if let Err(error) = store::tell_address(&data_dir, &url) {
         tracing::warn!("{error}");
     }
+    if stays {
+        // Clients that notice no restart must find the tools they know.
+        let settled = settled(&app.registry, &app.fleet);
+        let _ = tokio::time::timeout(HANDED_WAIT, settled).await;
+    }
     // The socket already queues connections; they are served from here on.
     say(&format!("portway listening on http://{address}\n"));
+    systemd::tell_ready();
+    tokio::spawn(memory::wake_workers());
+    reload_on_signal(app.registry.clone(), stop.clone())?;
     let (registry, fleet) = (app.registry.clone(), app.fleet.clone());
     let token = app.admin_token.clone();
     let table = tokio::spawn(async move {
         greeting.tell(&registry, &fleet, token.expose()).await;
     });
-    let outcome = app.serve(listener, stop).await;
+    let outcome = app.serve(listener, stays, stop).await;
     table.abort();
     store::forget_address(&data_dir, &url);
     outcome
@@ -209,7 +252,7 @@ async fn cannot_listen(
 }
 
 /// A closed stdout is no reason to stop serving.
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes());
     let _ = stdout.flush();
@@ -239,7 +282,31 @@ fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
                 std::process::exit(130);
             }
             tracing::info!("{name}: finishing calls in flight, then ending every server");
+            systemd::tell_stopping();
             stop.cancel();
+        }
+    });
+    Ok(())
+}
+
+/// SIGHUP reloads the files. In a terminal it means that the terminal is gone,
+/// and the gateway ends with it.
+fn reload_on_signal(registry: Arc<Registry>, stop: CancellationToken) -> anyhow::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let attended = std::io::stdin().is_terminal();
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            if attended {
+                tracing::info!("SIGHUP: the terminal is gone");
+                stop.cancel();
+                return;
+            }
+            systemd::tell_reloading();
+            match registry.reload().await {
+                Ok(()) => tracing::info!("SIGHUP: the files were read again"),
+                Err(error) => tracing::error!("SIGHUP: the files were not read: {error}"),
+            }
+            systemd::tell_reloaded();
         }
     });
     Ok(())
@@ -250,19 +317,16 @@ struct Greeting {
     token_file: String,
     own_token: bool,
     no_auth: bool,
+    project: PathBuf,
+    demo: bool,
     out: Terminal,
+    environment: Environment,
 }
 
 impl Greeting {
     /// Prints, once the servers have settled, the table and the next steps.
     async fn tell(&self, registry: &Arc<Registry>, fleet: &Fleet, token: &str) {
-        let mut snapshots = fleet.watch();
-        let mut settled = std::pin::pin!(async {
-            while app::unsettled(registry, fleet) > 0 && snapshots.changed().await.is_ok() {
-                // Not once for each of a thousand servers.
-                tokio::time::sleep(TABLE_PAUSE).await;
-            }
-        });
+        let mut settled = std::pin::pin!(settled(registry, fleet));
         let soon = tokio::time::timeout(LINKS_WAIT, settled.as_mut()).await;
         let links = self.links(token);
         if soon.is_err() {
@@ -270,8 +334,15 @@ impl Greeting {
             aside(format!("\n{links}"));
             let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
         }
-        let table = format!("\n{}\n", table(registry, fleet, &self.out));
+        let table = match registry.desired().is_empty() {
+            true => import::first_steps(&self.environment, &self.project),
+            false => table(registry, fleet, &self.out),
+        };
+        let table = format!("\n{table}\n");
         aside(if soon.is_ok() { table + &links } else { table });
+        if self.demo {
+            demo::first_call(&self.project, &self.environment).await;
+        }
     }
 
     fn links(&self, token: &str) -> String {
@@ -299,13 +370,18 @@ impl Greeting {
     }
 }
 
+/// Ready when every server has connected or failed.
+async fn settled(registry: &Registry, fleet: &Fleet) {
+    let mut snapshots = fleet.watch();
+    while app::unsettled(registry, fleet) > 0 && snapshots.changed().await.is_ok() {
+        // Not once for each of a thousand servers.
+        tokio::time::sleep(TABLE_PAUSE).await;
+    }
+}
+
 fn table(registry: &Registry, fleet: &Fleet, out: &Terminal) -> String {
     let snapshot = fleet.snapshot();
     let desired = registry.desired();
-    if desired.is_empty() {
-        return "no servers yet: `portway add NAME -- COMMAND`, or write them into .mcp.json\n"
-            .into();
-    }
     let rows = desired.keys().map(|name| {
         let view = snapshot.servers.get(name);
         let (status, detail) = view.map_or(("connecting", String::new()), |view| row(view));

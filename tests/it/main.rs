@@ -80,4 +80,6 @@ mod t_trust;
 mod tidy;
 mod tools;
 mod traps;
+mod u_first;
+mod u_service;
 mod unruly;

@@ -79,6 +79,9 @@ pub struct ServeOptions {
     pub log_format: Option<String>,
 }
 
+/// The address to listen on where none is given.
+pub const DEFAULT_LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 7420);
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,

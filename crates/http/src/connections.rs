@@ -270,6 +270,16 @@ impl ClientConnections {
         }
     }
 
+    /// Ends every connection with its next response, and those that have been
+    /// idle for a while at once.
+    pub(super) fn retire_all(&self) {
+        for held in self.open.lock().all.values() {
+            if held.connection.retire().is_some() {
+                held.connection.order(CloseOrder::Finish);
+            }
+        }
+    }
+
     /// Ends the connections whose owner `gone` reports: each after its current
     /// response, idle ones with their next response or, if no request comes, at
     /// a call of this function a moment later. Streams that have not ended by

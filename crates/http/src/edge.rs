@@ -55,6 +55,9 @@ pub struct EdgeLimits {
     pub rest: Duration,
     /// The time that requests in flight have at shutdown.
     pub drain: Duration,
+    /// The time before it in which connections end only with a response or after
+    /// a pause: a request may be on its way on one that was just used.
+    pub linger: Duration,
     pub connections: usize,
     /// From one address; loopback is exempt, since a proxy in front of us looks
     /// like one client.
@@ -77,6 +80,7 @@ impl Default for EdgeLimits {
             idle: Duration::from_secs(120),
             rest: Duration::from_secs(5),
             drain: Duration::from_secs(10),
+            linger: Duration::ZERO,
             connections: 10_000,
             connections_per_ip: 1_000,
             reserve: 32,
@@ -166,8 +170,12 @@ pub async fn serve(
     });
     edge.accept_all(&listener).await;
     drop(listener);
-    edge.connections.order_all(CloseOrder::Finish);
     edge.tasks.close();
+    if !edge.limits.linger.is_zero() {
+        edge.connections.retire_all();
+        let _ = tokio::time::timeout(edge.limits.linger, edge.tasks.wait()).await;
+    }
+    edge.connections.order_all(CloseOrder::Finish);
     if tokio::time::timeout(edge.limits.drain, edge.tasks.wait())
         .await
         .is_err()

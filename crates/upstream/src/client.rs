@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -189,7 +189,9 @@ impl HttpClient {
                 });
             }
             connection.buffer.reserve(READ);
-            match connection.socket.read_buf(&mut connection.buffer).await {
+            // No more than that: what follows the head may have to be moved.
+            let mut head = (&mut connection.buffer).limit(READ);
+            match connection.socket.read_buf(&mut head).await {
                 Ok(1..) => {}
                 Ok(0) => {
                     sent?;

@@ -150,6 +150,11 @@ pub async fn ladder(shim: &Path) -> Result<&'static Ladder, SpawnError> {
     LADDER.get_or_try_init(|| probe(shim)).await
 }
 
+/// Whether [`ladder`] has its result.
+pub(super) fn is_known() -> bool {
+    LADDER.initialized()
+}
+
 async fn probe(shim: &Path) -> Result<Ladder, SpawnError> {
     let mut ladder = Ladder {
         works: Vec::new(),

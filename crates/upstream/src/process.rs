@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use self::helper::{Helper, HelperEvent};
-use super::containment::{ContainmentStep, Ladder, ladder};
+use super::containment::{self, ContainmentStep, Ladder, ladder};
 use super::shim::message::{HelperReport, KILL, TERMINATE};
 use super::{leftovers, procfs};
 
@@ -129,6 +129,18 @@ pub(super) fn marker(instance: &str) -> String {
 
 /// Starts a server, with the first step of the ladder that works.
 pub async fn spawn(command: &ProcessCommand) -> Result<Process, SpawnError> {
+    // The strongest step usually works: the first server need not wait until all
+    // steps have been tried.
+    if command.containment == config::Containment::Auto && !containment::is_known() {
+        let path = command.find_program().await?;
+        match start(command, ContainmentStep::Namespace, &path).await {
+            Err(SpawnError::Refused { .. }) => {}
+            // A system call filter may kill the helper instead of refusing.
+            Err(SpawnError::Io { source, .. }) if source.kind() == io::ErrorKind::UnexpectedEof => {
+            }
+            done => return done,
+        }
+    }
     let ladder = ladder(&command.shim).await?;
     let steps = ladder.choose(command.containment)?;
     let path = command.find_program().await?;

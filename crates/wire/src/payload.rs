@@ -1,23 +1,24 @@
 use std::fmt;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde_json::value::RawValue;
 
 use super::object::raw;
 
 /// A JSON value of a message, in the bytes that the message was received in.
 #[derive(Clone)]
-pub struct Payload(Bytes);
+pub struct Payload(ByteString);
 
 impl Payload {
     /// `part` is a valid value that was found in `message`.
     pub fn of(message: &Bytes, part: &str) -> Self {
-        Self(message.slice_ref(part.as_bytes()))
+        let bytes = message.slice_ref(part.as_bytes());
+        Self(bytes.try_into().expect("a part of a str"))
     }
 
-    /// Checks the bytes again, eight or sixteen at a time: call it once.
     pub fn get(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("a part of a str")
+        &self.0
     }
 
     /// A copy, for a value that is read in depth or kept.
@@ -26,13 +27,13 @@ impl Payload {
     }
 
     pub fn into_bytes(self) -> Bytes {
-        self.0
+        self.0.into_bytes()
     }
 }
 
 impl From<Box<RawValue>> for Payload {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(Box::<str>::from(raw).into_boxed_bytes().into())
+        Self(Box::<str>::from(raw).into())
     }
 }
 

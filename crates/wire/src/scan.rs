@@ -93,7 +93,8 @@ pub(super) fn string_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
 }
 
 /// The index of the first quote or backslash from `at` on, or the end. Strings
-/// are mostly short: the first bytes are not worth a call.
+/// are mostly short, and long ones often have an escape in each line: only from
+/// the second hundred bytes on a call is worth its price.
 fn string_part(bytes: &[u8], mut at: usize) -> usize {
     for _ in 0..2 {
         let Some(eight) = bytes.get(at..).unwrap_or_default().first_chunk() else {
@@ -104,8 +105,27 @@ fn string_part(bytes: &[u8], mut at: usize) -> usize {
             place => return at + place,
         }
     }
+    for _ in 0..3 {
+        let Some(many) = bytes.get(at..).unwrap_or_default().first_chunk::<32>() else {
+            break;
+        };
+        if holds_special(many) {
+            let (words, _) = many.as_chunks();
+            let place = |eight: &[u8; 8]| first_special(u64::from_le_bytes(*eight));
+            let clear = words.iter().take_while(|eight| place(eight) == 8).count();
+            return at + clear * 8 + words.get(clear).map_or(0, place);
+        }
+        at += many.len();
+    }
     let rest = bytes.get(at..).unwrap_or_default();
     at + memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
+}
+
+/// Whether there is a quote or a backslash; without an early end, because that
+/// vectorises.
+fn holds_special(bytes: &[u8; 32]) -> bool {
+    let found = |sum, byte: &u8| sum | u8::from(*byte == b'"') | u8::from(*byte == b'\\');
+    bytes.iter().fold(0, found) != 0
 }
 
 /// The index of the first quote or backslash in eight bytes; 8 if none.

@@ -175,6 +175,42 @@ fn read_client(
     })
 }
 
+/// What a project without servers can do next; names the clients of this user
+/// whose servers can be imported.
+pub(super) fn first_steps(environment: &Environment, project: &Path) -> String {
+    let places = ClientPaths::new(environment, project);
+    let home = places.home().map(|home| home.display().to_string());
+    let project = project.display().to_string();
+    let around = ImportDirs {
+        home: home.as_deref(),
+        project: &project,
+    };
+    let mut steps = String::from("no servers yet\n");
+    let mut step = |what: &str, command: &str| steps += &format!("  {what:<18}{command}\n");
+    for client in ClientApp::ALL {
+        let found = read_client(client, &places, &around).map_or(0, |read| read.found.len());
+        if found > 0 {
+            let servers = if found == 1 { "server" } else { "servers" };
+            let command = format!(
+                "portway import --from {:<16}({found} {servers} of {})",
+                client.name(),
+                client.title()
+            );
+            step("import", &command);
+        }
+    }
+    step(
+        "add one",
+        "portway add NAME -- COMMAND, or write it into .mcp.json",
+    );
+    step("try without one", "portway demo");
+    step(
+        "connect a client",
+        "portway install claude-code (or another: portway install --help)",
+    );
+    steps
+}
+
 /// The content of a file, or an error message.
 fn text_of(file: &Path) -> Result<String, String> {
     files::client_file(file).map_err(|error| format!("{}: {error}", file.display()))

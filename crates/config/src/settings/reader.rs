@@ -7,7 +7,9 @@ use std::ops::RangeInclusive;
 
 use crate::check::nearest;
 
-use super::{BadSetting, LogFormat, SettingsError, StorageType, values, variable_names};
+use super::{
+    BadSetting, DEFAULT_LISTEN, LogFormat, SettingsError, StorageType, values, variable_names,
+};
 
 pub(super) struct SettingsReader<'a> {
     env: &'a BTreeMap<String, String>,
@@ -93,7 +95,7 @@ impl<'a> SettingsReader<'a> {
     }
 
     pub(super) fn listen(&mut self, option: Option<&str>) -> SocketAddr {
-        let default = SocketAddr::from(([127, 0, 0, 1], 7420));
+        let default = SocketAddr::from(DEFAULT_LISTEN);
         let (name, text) = match option {
             Some(text) => ("--listen", Some(text)),
             None => ("PORTWAY_LISTEN", self.text("PORTWAY_LISTEN")),
