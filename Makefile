@@ -8,7 +8,8 @@ export RUST_TEST_THREADS ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 export PORTWAY_TEST_SKIPPED = $(CURDIR)/target/skipped-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-rust test-copilot browse check soak bench fmt tools console
+include packaging/release.mk docs/docs.mk deploy/image.mk
+.PHONY: help run build test test-rust test-docs test-copilot browse check soak bench fmt tools console
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -22,12 +23,16 @@ build: console ## build the release binary
 test: tools console check ## everything that must hold before a merge
 	@mkdir -p target && rm -f $(PORTWAY_TEST_SKIPPED)
 	@# Side by side: a browser waits half of its time.
-	$(MAKE) --no-print-directory --keep-going -j2 test-rust browse
+	$(MAKE) --no-print-directory --keep-going -j2 test-rust browse test-docs
 	$(MAKE) --no-print-directory test-copilot
 	@if [ -s $(PORTWAY_TEST_SKIPPED) ]; then echo "skipped tests:"; cat $(PORTWAY_TEST_SKIPPED); fi
 
 test-rust: ## all tests of the default features
 	$(CARGO) test --locked --no-fail-fast
+
+test-docs: tools ## the book's links, translations and generated pages, and every command in it
+	$(CARGO) build --locked -p portway --bins
+	$(MAKE) --no-print-directory docs-check docs-commands DOCS_BINARY=target/debug/portway
 
 test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript
 	$(CARGO) clippy --locked -p portway --features copilot --lib --test copilot --example copilot -- -D warnings

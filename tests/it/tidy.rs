@@ -58,7 +58,7 @@ fn tidy_no_vague_modules() {
 
 #[test]
 fn tidy_the_manual_knows_every_setting() {
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/running.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/running.md");
     let manual = std::fs::read_to_string(manual).unwrap();
     for name in config::settings::variable_names() {
         assert!(manual.contains(&format!("`{name}`")), "{name} is missing");

@@ -16,6 +16,7 @@ ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/n
 command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 command -v openssl >/dev/null || missing+=(openssl)
+command -v jq >/dev/null || missing+=(jq)
 command -v systemd-analyze >/dev/null || missing+=(systemd)
 # The build script of the Copilot SDK links it.
 pkg-config --exists openssl 2>/dev/null || missing+=(pkg-config libssl-dev)
