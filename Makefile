@@ -31,7 +31,7 @@ test-rust: ## all tests of the default features
 	$(CARGO) test --locked --no-fail-fast
 
 test-docs: tools ## the book's links, translations and generated pages, and every command in it
-	$(CARGO) build --locked -p portway --bins
+	$(CARGO) build --locked -p portway --bins --example fixture
 	$(MAKE) --no-print-directory docs-check docs-commands DOCS_BINARY=target/debug/portway
 
 test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript

@@ -304,10 +304,7 @@ mod tests {
         let version = Cli::try_parse_args(["portway", "--version"])
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            version.trim(),
-            concat!("portway ", env!("CARGO_PKG_VERSION"))
-        );
+        assert!(version.starts_with(concat!("portway ", env!("CARGO_PKG_VERSION"))));
     }
 
     #[test]
