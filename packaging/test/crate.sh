@@ -3,8 +3,9 @@
 # Prints "STEP<tab>RESULT".
 set -eu
 dist=$1 work=$2
-crates=$work/crate-test
-rm -rf "$crates"
+# Outside the tree: below it, cargo takes a crate for a member of the workspace.
+crates=$(mktemp -d)
+trap 'rm -rf "$crates"' EXIT
 mkdir -p "$crates/sources" "$crates/project"
 for archive in "$dist"/crates/*.crate; do
     tar -xzf "$archive" -C "$crates/sources"
@@ -30,7 +31,7 @@ rm -rf "$crates/sources"
 
 "$crates/root/bin/portway" serve --listen 127.0.0.1:0 --project "$crates/project" >"$crates/out" 2>"$crates/log" &
 pid=$!
-trap 'kill $pid' EXIT
+trap 'kill $pid; rm -rf "$crates"' EXIT
 until address=$(sed -n 's/^portway listening on //p' "$crates/out") && [ -n "$address" ]; do
     kill -0 "$pid"
     sleep 0.1

@@ -6,7 +6,7 @@ kind=service old=$1 new=$2
 # shellcheck source=packaging/test/steps.sh
 . /test/steps.sh
 where="--project /etc/portway --data-dir /var/lib/portway"
-as_service() { runuser -u portway -- env HOME=/var/lib/portway "$@"; }
+as_service() { runuser -u portway -- "$@"; }
 
 began=$(date +%s%N)
 apt-get install -qq -y /previous/portway_"$old"_*.deb
@@ -50,5 +50,5 @@ dpkg --remove portway
 if systemctl is-active portway.socket portway.service; then fail "the service still runs"; fi
 [ -e /var/lib/portway/admin_token ] || fail "removing deleted the data"
 dpkg --purge portway
-if [ -e /var/lib/portway ] || [ -e /etc/portway ]; then fail "purging left the data"; fi
+if [ -e /var/lib/portway ] || [ -e /var/cache/portway ] || [ -e /etc/portway ]; then fail "purging left the data"; fi
 report "uninstall" "nothing left but data; after purging, nothing"

@@ -22,9 +22,15 @@ project=/etc/portway
 data=/var/lib/portway
 where="--project /etc/portway --data-dir /var/lib/portway"
 
-as_service() { runuser -u "$(sed -n 's/^User=//p' "$unit")" -- env HOME=/var/lib/portway "$@"; }
+as_service() {
+    home=$(sed -n 's/^Environment=HOME=//p' "$unit")
+    runuser -u "$(sed -n 's/^User=//p' "$unit")" -- env HOME="$home" "$@"
+}
 
 serve() {
+    # What systemd makes before it starts the program.
+    cache=$(sed -n 's/^CacheDirectory=//p' "$unit")
+    [ -z "$cache" ] || install -d -o portway -g portway -m 0700 "/var/cache/$cache"
     # shellcheck disable=SC2046 # words of a command
     as_service $(sed -n 's/^ExecStart=//p' "$unit")
 }
