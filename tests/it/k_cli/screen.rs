@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use tokio::process::Child;
@@ -19,6 +21,8 @@ pub(super) struct Screen {
     child: Child,
     keys: File,
     seen: Arc<Mutex<Vec<u8>>>,
+    /// Ends once nobody holds the other side of the terminal any more.
+    reader: JoinHandle<()>,
 }
 
 impl Screen {
@@ -40,8 +44,7 @@ impl Screen {
         let child = command.spawn().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (sink, mut shown) = (seen.clone(), File::from(master.try_clone().unwrap()));
-        // Ends with an error once nobody holds the other side any more.
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(n @ 1..) = shown.read(&mut chunk) {
                 sink.lock().unwrap().extend_from_slice(&chunk[..n]);
@@ -51,6 +54,7 @@ impl Screen {
             child,
             keys: master.into(),
             seen,
+            reader,
         }
     }
 
@@ -72,14 +76,12 @@ impl Screen {
     pub(super) async fn ended(mut self) -> (Option<i32>, String) {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("it stays: {}", self.text()));
-        // What was written last may still be on its way.
-        let mut last = self.text();
-        loop {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            match self.text() {
-                now if now == last => return (status.unwrap().code(), now),
-                now => last = now,
-            }
+        // What was written last may still be on its way; a process in the
+        // background may hold the terminal for longer.
+        let limit = Instant::now() + Duration::from_secs(5);
+        while !self.reader.is_finished() && Instant::now() < limit {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        (status.unwrap().code(), self.text())
     }
 }
