@@ -23,10 +23,8 @@ for tool in npm node; do
     printf '#!/bin/sh\necho "%s was called" >&2\nexit 1\n' "$tool" >"$crates/without/$tool"
     chmod +x "$crates/without/$tool"
 done
-began=$(date +%s)
 PATH="$crates/without:$PATH" "${CARGO:-cargo}" install --quiet --offline --profile soak --target-dir "$work/crate-target" \
     --path "$(echo "$crates"/sources/portway-[0-9]*)" --root "$crates/root" "$@" >&2
-ended=$(date +%s)
 rm -rf "$crates/sources"
 
 "$crates/root/bin/portway" serve --listen 127.0.0.1:0 --project "$crates/project" >"$crates/out" 2>"$crates/log" &
@@ -41,4 +39,4 @@ import sys, urllib.request
 health = urllib.request.urlopen(sys.argv[1] + "/healthz").read()
 sys.exit(0 if b'"console":"embedded"' in health else f"no console in the crate: {health}")
 PYTHON
-printf 'install\tcargo install without npm: %s s, console inside\n' "$((ended - began))"
+printf 'install\tcargo install without npm, console inside\n'
