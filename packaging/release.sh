@@ -11,6 +11,8 @@ if [ -z "$DIRTY" ] && ! git diff --quiet HEAD --; then
     exit 1
 fi
 . packaging/commit.sh
+# Nobody shall take a trial for a release.
+if [ -n "$BINARY" ]; then COMMIT="$COMMIT with a binary built before"; fi
 
 rm -rf "$dist"
 mkdir -p "$dist"

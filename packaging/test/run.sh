@@ -76,7 +76,7 @@ if [ -n "$failed" ]; then
     exit 1
 fi
 python3 packaging/test/files.py "$dist" >>"$results"
-python3 packaging/test/table.py "$results" >"$work/TRIED.md"
+python3 packaging/test/table.py "$results" "$dist" >"$work/TRIED.md"
 cat "$work/TRIED.md"
 # A table of some of them is no table of the release.
 if [ -z "${KINDS:-}" ]; then cp "$work/TRIED.md" packaging/TRIED.md; fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The table of what was tried: table.py RESULTS"""
+"""The table of what was tried: table.py RESULTS DIST"""
 
+import json
 import os
 import pathlib
 import platform
@@ -17,6 +18,8 @@ PACKAGES = {
 }
 
 results = pathlib.Path(sys.argv[1])
+# Of the files, which need not be that of the checkout.
+commit = json.loads((pathlib.Path(sys.argv[2]) / "index.json").read_text())["commit"]
 steps = {}
 for line in results.read_text().splitlines():
     kind, step, result = line.split("\t")
@@ -25,7 +28,7 @@ lines = [
     "# What was tried",
     "",
     f"Written by `make test-release` on {platform.machine()} with {os.cpu_count()} cores, from commit "
-    f"{os.environ['COMMIT'][:12]}. Each package was installed in a new",
+    f"{commit}. Each package was installed in a new",
     "minimal Debian bookworm without a network. The time is from before the first command to the result of the",
     "first tool call; it contains no download.",
     "",
