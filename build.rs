@@ -7,6 +7,14 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=PORTWAY_COMMIT");
     let commit = std::env::var("PORTWAY_COMMIT").ok().or_else(|| {
+        // A crate from a registry names its commit in a file.
+        if let Ok(text) = std::fs::read_to_string("COMMIT") {
+            return Some(text.trim().to_owned());
+        }
+        // Not one of a repository above the sources.
+        if !std::path::Path::new(".git").exists() {
+            return None;
+        }
         // Names the commit that is checked out, or the branch that does.
         for file in [".git/HEAD", ".git/logs/HEAD"] {
             println!("cargo:rerun-if-changed={file}");
