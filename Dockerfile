@@ -27,8 +27,7 @@ RUN apt-get update \
  && mkdir -p /tools/bin /tools/lib/node_modules \
  && cp "$node/bin/node" /venv/bin/uv /tools/bin/ \
  && cp -r "$node/lib/node_modules/npm" /tools/lib/node_modules/ \
- && ln -s ../lib/node_modules/npm/bin/npm-cli.js /tools/bin/npm \
- && ln -s ../lib/node_modules/npm/bin/npx-cli.js /tools/bin/npx
+ && ln -s ../lib/node_modules/npm/bin/npm-cli.js /tools/bin/npm
 
 FROM tools AS build
 ARG BINARY=
@@ -84,5 +83,5 @@ RUN apt-get update \
  && echo 'portway:x:10001:10001::/data/home:/usr/sbin/nologin' >>/etc/passwd \
  && echo 'portway:x:10001:' >>/etc/group
 COPY --from=tools /tools/ /usr/local/
-COPY deploy/uvx /usr/local/bin/
+COPY deploy/npx deploy/uvx /usr/local/bin/
 USER 10001:10001

@@ -17,7 +17,6 @@ import time
 import uuid
 from itertools import product
 from pathlib import Path
-from resource import RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = sys.argv[1] if len(sys.argv) > 1 else "portway"
@@ -76,7 +75,7 @@ class Container:
     def is_healthy(self):
         # The image's own check; podman runs it only where systemd has timers for it.
         facts = json.loads(podman("image", "inspect", f"{IMAGE}:slim").stdout)[0]
-        kind, *command = facts["HealthCheck"]["Test"]
+        kind, *command = facts["Healthcheck"]["Test"]
         assert kind == "CMD"
         return self.run(*command, check=False).returncode == 0
 
@@ -85,14 +84,17 @@ class Container:
         return self
 
     def connected(self, *servers):
+        states = {}
+
         def probe():
             done = self.run("portway", "ls", "--json", check=False)
-            states = {s["name"]: s for s in json.loads(done.stdout)} if done.returncode == 0 else {}
-            bad = [s for s in states.values() if s["status"] == "error"]
-            if bad:
-                raise Failed(f"{bad[0]['name']}: {bad[0]['error']}")
-            return states if all(states.get(s, {}).get("status") == "connected" for s in servers) else None
-        return until(lambda: f"{servers} connected:\n{self.log()}", probe)
+            states.update({s["name"]: s for s in json.loads(done.stdout)} if done.returncode == 0 else {})
+            # A download can take longer than one attempt; Portway makes further ones.
+            return all(states.get(s, {}).get("status") == "connected" for s in servers)
+
+        errors = lambda: [f"{s['name']}: {s.get('error')}" for s in states.values() if s["status"] != "connected"]
+        until(lambda: f"{servers} connected: {errors()}\n{self.log()}", probe)
+        return states
 
     def call(self, tool, *arguments):
         return self.run("portway", "call", tool, *arguments).stdout
@@ -126,10 +128,9 @@ class Container:
 
 def find_limits():
     """A machine that is itself a sandbox may refuse control groups, or the limits that podman sets."""
-    kept = [f"--ulimit={name}={most}:{most}" for name, most in
-            (("nofile", getrlimit(RLIMIT_NOFILE)[1]), ("nproc", getrlimit(RLIMIT_NPROC)[1]))]
+    low = ["--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
     tried = []
-    for runtime, options in product(([], ["--runtime", "runc"]), ([], kept, ["--cgroups=disabled", *kept])):
+    for runtime, options in product(([], ["--runtime", "runc"]), ([], low, ["--cgroups=disabled", *low])):
         done = podman(*runtime, "run", "--rm", "--network", "none", "--no-healthcheck", *options, "--entrypoint", "true", f"{IMAGE}:slim", check=False)
         if done.returncode == 0:
             return runtime, options
@@ -310,7 +311,7 @@ def main():
             start = time.monotonic()
             try:
                 verdict, detail = "ok", check()
-            except (Failed, subprocess.TimeoutExpired) as error:
+            except (Failed, subprocess.TimeoutExpired, KeyError) as error:
                 verdict, detail = "FAILED", str(error)
             results.append((target, name, verdict, f"{time.monotonic() - start:.0f} s", detail))
             print(*results[-1], sep="  ", flush=True)
